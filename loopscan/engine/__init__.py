@@ -1,0 +1,1 @@
+"""The streaks, verdicts and guards of OpenClaw; knows nothing of files or formats."""

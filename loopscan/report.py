@@ -1,0 +1,341 @@
+"""The report as data: what a replay found, complete, before anybody formats it.
+
+Everything here is plain data. Texts that come from transcripts (tool names, entry ids, session
+names) are kept as they were; reports neutralise them on the way out. Previews of arguments are
+masked and short already.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from loopscan.events import Problem, Recorded
+from loopscan.marks import Kind, Mark
+from loopscan.policy import Policy
+
+if TYPE_CHECKING:
+    import polars
+
+SCHEMA = "loopscan.replay/1"
+
+
+@dataclass(slots=True)
+class Saved:
+    """What would not have been reached: an upper bound, since the record is all there is."""
+
+    calls: int = 0
+    tokens: int = 0
+    cost_usd: float = 0.0
+    seconds: float = 0.0
+
+    def add(self, other: Saved) -> None:
+        """Add ``other`` to this one."""
+        self.calls += other.calls
+        self.tokens += other.tokens
+        self.cost_usd += other.cost_usd
+        self.seconds += other.seconds
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON object of the contract."""
+        return {
+            "calls": self.calls,
+            "tokens": self.tokens,
+            "cost_usd": round(self.cost_usd, 6),
+            "seconds": round(self.seconds, 3),
+        }
+
+
+@dataclass(slots=True)
+class Step:
+    """One line of a run's timeline."""
+
+    kind: str
+    """``calls``, ``mark``, ``note`` (a compaction, steering), ``recorded`` or ``elided``."""
+    batch: int = 0
+    """The run's batch at which it happened (the first one of a folded row)."""
+    tool: str | None = None
+    preview: str | None = None
+    """Arguments, masked and short; ``None`` with previews off."""
+    times: int = 1
+    """How many calls were folded into this step (``calls``), or left out (``elided``)."""
+    became: str = "ran"
+    """``ran``, ``blocked``, ``not_run`` or ``absent``."""
+    mark: Mark | None = None
+    recorded: Recorded | None = None
+    text: str | None = None
+    """Our own words, for a note."""
+
+
+@dataclass(slots=True)
+class RunReport:
+    """One run of a session."""
+
+    run: int
+    """Counts from 0 within the session, in order of appearance."""
+    run_id: str | None
+    calls: int = 0
+    batches: int = 0
+    outcome: str = "completed"
+    """``completed``, ``run_end``, ``error_streak_end``, ``unknown_tool_stop``, ``compaction_abort`` or ``interrupted``."""
+    not_reached: Saved = field(default_factory=Saved)
+    suppressed_warnings: int = 0
+    marks: list[Mark] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    """The timeline; only of runs with marks or recorded verdicts."""
+
+    @property
+    def blocked_calls(self) -> int:
+        """How many calls were vetoed in this run."""
+        return sum(mark.blocked_calls for mark in self.marks)
+
+
+@dataclass(slots=True)
+class SessionReport:
+    """One session, with all its runs."""
+
+    source: str
+    session: str
+    agent: str | None = None
+    model: str | None = None
+    started: float | None = None
+    """Seconds since the epoch, UTC; of the first and last entry that has a time."""
+    ended: float | None = None
+    calls: int = 0
+    runs: list[RunReport] = field(default_factory=list)
+    recorded: list[Recorded] = field(default_factory=list)
+
+    def marks(self) -> Iterator[tuple[RunReport, Mark]]:
+        """Yield every mark with its run, run by run."""
+        for run in self.runs:
+            for mark in run.marks:
+                yield run, mark
+
+
+@dataclass(slots=True)
+class SourceReport:
+    """One file (or stream) that was read, or could not be."""
+
+    path: str
+    format: str
+    bytes: int = 0
+    lines: int = 0
+    sessions: int = 0
+    calls: int = 0
+    problems: list[Problem] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Report:
+    """What a replay found."""
+
+    version: str
+    policy: Policy
+    mode: str
+    scope: str
+    sources: list[SourceReport] = field(default_factory=list)
+    sessions: list[SessionReport] = field(default_factory=list)
+
+    @property
+    def problems(self) -> int:
+        """How many problems the sources had in all."""
+        return sum(len(source.problems) for source in self.sources)
+
+    def count(self) -> Totals:
+        """Count everything once; formats use these numbers and never count themselves."""
+        totals = Totals()
+        for session in self.sessions:
+            totals.sessions += 1
+            totals.calls += session.calls
+            totals.runs += len(session.runs)
+            for run in session.runs:
+                totals.not_reached.add(run.not_reached)
+                totals.suppressed_warnings += run.suppressed_warnings
+                for mark in run.marks:
+                    totals.marks[mark.kind] += 1
+                    totals.by_detector[mark.detector] += 1
+                    if mark.tool is not None:
+                        totals.by_tool[mark.tool] += 1
+        return totals
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report in the form of the schema ``loopscan.replay/1``."""
+        return {
+            "schema": SCHEMA,
+            "version": self.version,
+            "ruleset": self.policy.ruleset.name,
+            "mode": self.mode,
+            "scope": self.scope,
+            "config": config_dict(self.policy),
+            "sources": [_source_dict(source) for source in self.sources],
+            "sessions": [_session_dict(session) for session in self.sessions],
+            "totals": self.count().to_dict(),
+            "problems": self.problems,
+        }
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield one flat object a mark, with ``source`` added: the lines of ``jsonl`` and the rows of tables."""
+        for session in self.sessions:
+            for run, mark in session.marks():
+                yield {"source": session.source, **mark_dict(session.session, run, mark)}
+
+    def to_polars(self) -> polars.DataFrame:
+        """Return the marks as a table, one row a mark, the columns those of :meth:`rows`."""
+        import polars as pl
+
+        schema: dict[str, Any] = {
+            "source": pl.String,
+            "session": pl.String,
+            "run": pl.Int64,
+            "kind": pl.String,
+            "detector": pl.String,
+            "level": pl.String,
+            "count": pl.Int64,
+            "threshold": pl.Int64,
+            "batch": pl.Int64,
+            "call": pl.Int64,
+            "tool": pl.String,
+            "paired_tool": pl.String,
+            "tool_call_id": pl.String,
+            "entry": pl.String,
+            "time": pl.String,
+            "signature": pl.String,
+            "outcome": pl.String,
+            "lossy": pl.Boolean,
+            "message": pl.String,
+            "blocked_calls": pl.Int64,
+        }
+        return pl.DataFrame(list(self.rows()), schema=schema, orient="row")
+
+
+@dataclass(slots=True)
+class Totals:
+    """Sums over a report."""
+
+    sessions: int = 0
+    runs: int = 0
+    calls: int = 0
+    suppressed_warnings: int = 0
+    marks: Counter[Kind] = field(default_factory=Counter)
+    by_detector: Counter[str] = field(default_factory=Counter)
+    by_tool: Counter[str] = field(default_factory=Counter)
+    not_reached: Saved = field(default_factory=Saved)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON object of the contract: every kind is there, the rest by name."""
+        return {
+            "sessions": self.sessions,
+            "runs": self.runs,
+            "calls": self.calls,
+            "suppressed_warnings": self.suppressed_warnings,
+            "marks": {kind.value: self.marks[kind] for kind in Kind},
+            "by_detector": dict(sorted(self.by_detector.items())),
+            "by_tool": dict(sorted(self.by_tool.items())),
+            "not_reached": self.not_reached.to_dict(),
+        }
+
+
+def iso_time(seconds: float | None) -> str | None:
+    """Return ``seconds`` since the epoch as ISO 8601 in UTC with milliseconds, ``None`` for none."""
+    if seconds is None:
+        return None
+    moment = datetime.fromtimestamp(seconds, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def mark_dict(session: str, run: RunReport, mark: Mark) -> dict[str, Any]:
+    """Return one mark in the form of the contract."""
+    return {
+        "session": session,
+        "run": run.run,
+        "kind": mark.kind.value,
+        "detector": mark.detector.value,
+        "level": mark.level.value,
+        "count": mark.count,
+        "threshold": mark.threshold,
+        "batch": mark.batch,
+        "call": mark.call,
+        "tool": mark.tool,
+        "paired_tool": mark.paired_tool,
+        "tool_call_id": mark.tool_call_id,
+        "entry": mark.where.entry,
+        "time": iso_time(mark.where.time),
+        "signature": mark.signature,
+        "outcome": mark.outcome,
+        "lossy": mark.lossy,
+        "message": mark.message,
+        "blocked_calls": mark.blocked_calls,
+    }
+
+
+def config_dict(policy: Policy) -> dict[str, Any]:
+    """Return the resolved configuration: each value with its origin, and the notes."""
+    values = {
+        "enabled": policy.enabled,
+        "historySize": policy.history_size,
+        "warningThreshold": policy.warning,
+        "criticalThreshold": policy.critical,
+        "globalCircuitBreakerThreshold": policy.breaker,
+        "unknownToolThreshold": policy.unknown_tool,
+        "detectors.genericRepeat": policy.generic_repeat,
+        "detectors.knownPollNoProgress": policy.known_poll,
+        "detectors.pingPong": policy.ping_pong,
+        "postCompactionGuard.windowSize": policy.guard_window,
+    }
+    resolved: dict[str, Any] = {}
+    for name, value in values.items():
+        origin = policy.origins.get(name)
+        resolved[name] = {"value": value, "origin": origin.kind if origin else "default"}
+        if origin:
+            for key in ("source", "path", "detail"):
+                text = getattr(origin, key)
+                if text is not None:
+                    resolved[name][key] = text
+    return {
+        "values": resolved,
+        "notes": [{"kind": n.kind, "field": n.field, "message": n.message} for n in policy.notes],
+    }
+
+
+def _source_dict(source: SourceReport) -> dict[str, Any]:
+    return {
+        "path": source.path,
+        "format": source.format,
+        "bytes": source.bytes,
+        "lines": source.lines,
+        "sessions": source.sessions,
+        "calls": source.calls,
+        "problems": [{"line": p.line, "kind": p.kind, "detail": p.detail} for p in source.problems],
+    }
+
+
+def _session_dict(session: SessionReport) -> dict[str, Any]:
+    return {
+        "source": session.source,
+        "session": session.session,
+        "agent": session.agent,
+        "model": session.model,
+        "started": iso_time(session.started),
+        "ended": iso_time(session.ended),
+        "calls": session.calls,
+        "runs": [
+            {
+                "run": run.run,
+                "run_id": run.run_id,
+                "calls": run.calls,
+                "batches": run.batches,
+                "outcome": run.outcome,
+                "not_reached": run.not_reached.to_dict(),
+                "suppressed_warnings": run.suppressed_warnings,
+                "marks": [mark_dict(session.session, run, mark) for mark in run.marks],
+            }
+            for run in session.runs
+        ],
+        "recorded": [
+            {"kind": r.kind, "tool_call_id": r.tool_call_id, "count": r.count, "detector": r.detector}
+            for r in session.recorded
+        ],
+    }

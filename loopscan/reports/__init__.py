@@ -1,0 +1,1 @@
+"""Formats of a report: one module each, all with the same signature."""

@@ -1,0 +1,1 @@
+"""Readers: one module a format, each turns a source into events."""
