@@ -35,7 +35,7 @@ format: $(STAMP) ## Rewrite the code in the project's format
 	$(BIN)/ruff format .
 
 conformance: $(STAMP) ## Ask the published packages afresh (needs npm)
-	$(BIN)/python tools/conformance.py
+	$(BIN)/python tools/conformance
 
 clean: ## Remove the environment and all that was made
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist

@@ -132,27 +132,32 @@ class Turn:
     failed: bool = False
     """The model call itself failed or was aborted: an empty attempt, which is no text turn."""
 
+    @property
+    def stored_calls(self) -> int:
+        """How many calls the stored message holds, those of absent tools included."""
+        return len(self.calls) + sum(absent.position is not None for absent in self.absent)
+
 
 @dataclass(frozen=True, slots=True)
 class AbsentCall:
-    """A call to a tool that does not exist. Its arguments were not stored."""
+    """A call to a tool that does not exist, known from its result."""
 
     tool: str
     error: str
     id: str | None = None
     where: Where = field(default_factory=Where)
+    position: int | None = None
+    """Its place among the calls of a message that stored it, counted from 0 over existing and absent tools alike;
+    ``None`` where the message was stored without it. Its arguments are then unknown too."""
+    arguments: Json = None
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The outcome of call number ``index`` of the latest :class:`Turn` of the run that has calls.
-
-    ``turn`` is that turn's ``where``: a late result of an earlier turn names the earlier one.
-    """
+    """The outcome of call number ``index`` (in ``Turn.calls``) of the run's latest :class:`Turn` with calls."""
 
     run: str
     where: Where
-    turn: Where
     index: int
     outcome: Outcome
 

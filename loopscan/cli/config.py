@@ -1,0 +1,108 @@
+"""``loopscan config``: what a configuration comes to, and where each value is from."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from loopscan.policy import Origin, Policy
+
+app = typer.Typer(name="config", help="Look at a configuration of OpenClaw.", no_args_is_help=True)
+
+
+class Format(StrEnum):
+    """What ``config show`` can print."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+@app.callback()
+def _group() -> None:
+    """Look at a configuration of OpenClaw."""
+
+
+@app.command()
+def show(
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            help="openclaw.json, its tools object or its tools.loopDetection block (JSON5).", metavar="FILE"
+        ),
+    ] = None,
+    agent: Annotated[
+        str | None, typer.Option(help="Agent whose block goes over the global one.", metavar="ID")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Override one field, such as warningThreshold=8.", metavar="NAME=VALUE"),
+    ] = None,
+    ruleset: Annotated[str, typer.Option(help="Ruleset, such as 2026.6.", metavar="NAME")] = "latest",
+    format_: Annotated[Format, typer.Option("--format", help="What to print.")] = Format.TEXT,
+) -> None:
+    """Print every resolved value with where it came from, and what is odd about the configuration."""
+    from loopscan.configfile import load_policy, parse_settings
+
+    overrides = parse_settings(settings or ())
+    policy = load_policy(ruleset, config=config, agent=agent, overrides=overrides)
+    if format_ is Format.JSON:
+        _print_json(policy, agent)
+    else:
+        _print_text(policy, agent)
+
+
+def _print_json(policy: Policy, agent: str | None) -> None:
+    import json
+
+    from loopscan.report import config_dict
+    from loopscan.sanitize import escape_json
+
+    document = {"ruleset": policy.ruleset.name, "agent": agent, **config_dict(policy)}
+    typer.echo(escape_json(json.dumps(document, indent=2, ensure_ascii=False)))
+
+
+def _print_text(policy: Policy, agent: str | None) -> None:
+    import sys
+
+    from loopscan.reports.console import console
+
+    # A pipe has no width: a path that is folded there can be neither searched nor copied.
+    out = console(sys.stdout, width=None if sys.stdout.isatty() else 10_000)
+    for part in _render(policy, agent):
+        out.print(part)
+
+
+def _render(policy: Policy, agent: str | None) -> list[RenderableType]:
+    from rich.table import Table
+    from rich.text import Text
+
+    from loopscan.report import config_dict
+    from loopscan.sanitize import clean
+
+    title = f"ruleset {policy.ruleset.name} ({policy.ruleset.covers})"
+    if agent is not None:
+        title += f", agent {clean(agent)}"
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("field", no_wrap=True)
+    table.add_column("value", no_wrap=True, justify="right")
+    table.add_column("from", overflow="fold")
+    for name, resolved in config_dict(policy)["values"].items():
+        value = resolved["value"]
+        shown = "unset" if value is None else str(value).lower()
+        table.add_row(Text(name), Text(shown), Text(_from(policy.origins[name])))
+    parts: list[RenderableType] = [Text(title, style="bold"), table]
+    parts += [Text.assemble((f"{note.kind}: ", "yellow"), note.message) for note in policy.notes]
+    return parts
+
+
+def _from(origin: Origin) -> str:
+    """Return an origin in one line: its kind, the file and the path in it, and what was repaired."""
+    place = ": ".join(part for part in (origin.source, origin.path) if part)
+    words = f"{origin.kind}, {place}" if place else origin.kind
+    return f"{words} ({origin.detail})" if origin.detail else words

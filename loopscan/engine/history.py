@@ -1,0 +1,232 @@
+"""The history of a session: its newest records, and per run the streaks that look back over them."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import TypeVar
+
+from loopscan.engine.outcomes import Judged
+from loopscan.engine.streaks import Agreement, Alternation, Churn, ExecTail, Lane, Projection, UnknownTool
+
+_Streak = TypeVar("_Streak", UnknownTool, Agreement, ExecTail, Churn)
+
+
+@dataclass(slots=True, eq=False)
+class Record:
+    """One call in the history."""
+
+    tool: str
+    signature: bytes
+    scope: Scope
+    position: int = -1
+    """Its number within the scope, counted from 0."""
+    settled: bool = False
+    """Its outcome is known, or it is known that none will come."""
+    outcome: bytes | None = None
+    no_progress: bool = False
+    failure: bytes | None = None
+    unknown_tool: str | None = None
+    veto: bool = False
+    passed_over: bool = False
+    """The exec-failure tail steps over it (a rejection by argument validation)."""
+    evicted: bool = False
+
+
+class History:
+    """The records of one session, newest last, cut to ``size`` after every append, whatever run they belong to."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._records: deque[Record] = deque()
+        self._scopes: dict[str | None, Scope] = {}
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def scope(self, run_id: str | None) -> Scope:
+        """Return the scope of a run id, to look back over; ``None`` is a scope of its own."""
+        return self._scopes.get(run_id) or Scope(run_id)
+
+    def append(self, tool: str, signature: bytes, run_id: str | None, *, veto: bool = False) -> Record:
+        """Append a record, cut the history, and return the record; its outcome is to be settled later."""
+        scope = self._scopes.get(run_id)
+        if scope is None:
+            scope = self._scopes[run_id] = Scope(run_id)
+        record = Record(tool, signature, scope, veto=veto, settled=veto)
+        self._records.append(record)
+        scope.append(record)
+        while len(self._records) > self._size:
+            oldest = self._records.popleft()
+            oldest.scope.evict(oldest)
+            if not oldest.scope.records:
+                del self._scopes[oldest.scope.run_id]
+        return record
+
+    def settle(
+        self, record: Record, judged: Judged | None, *, lossy: bool = False, passed_over: bool = False
+    ) -> None:
+        """Give ``record`` its outcome; ``None``: it is known that none will come.
+
+        ``lossy``: the outcome holds less than the live engine saw. ``passed_over``: see :class:`Record`.
+        """
+        if record.settled or record.evicted:
+            return
+        record.settled = True
+        if judged is not None:
+            record.outcome = judged.identity
+            record.no_progress = judged.no_progress
+            record.failure = judged.failure
+            record.unknown_tool = judged.unknown_tool
+            record.veto = judged.veto
+            record.passed_over = passed_over
+        record.scope.settle(record, lossy=lossy)
+
+
+class Scope:
+    """The records of one run id in the history, and their streaks.
+
+    Streaks that depend on outcomes take records in order, each when it is settled: records behind
+    one that still waits for its outcome wait too. While some wait, such a streak is looked up by a
+    walk over the records; calls of one batch are the only ones that do in most sessions.
+    """
+
+    def __init__(self, run_id: str | None) -> None:
+        self.run_id = run_id
+        self.records: deque[Record] = deque()
+        self._next = 0
+        self._waiting: deque[Record] = deque()
+        self._lanes: dict[bytes, Lane] = {}
+        self._alternation = Alternation()
+        self._agreement = Agreement()
+        self._unknown = UnknownTool()
+        self._exec = ExecTail()
+        self._churn = Churn()
+        self._lossy = -1  # position of the newest outcome that is less than the live engine saw
+
+    # --- the history's side
+
+    def append(self, record: Record) -> None:
+        """Take in the newest record."""
+        record.position, self._next = self._next, self._next + 1
+        self.records.append(record)
+        lane = self._lanes.get(record.signature)
+        if lane is None:
+            lane = self._lanes[record.signature] = Lane()
+        lane.live += 1
+        self._alternation.push(record.signature)
+        if record.veto:
+            lane.veto(record.position)
+        self._waiting.append(record)
+        self._advance()
+
+    def settle(self, record: Record, *, lossy: bool = False) -> None:
+        """Take in the outcome of one of the records."""
+        lane = self._lanes[record.signature]
+        if lossy:
+            lane.lossy = max(lane.lossy, record.position)
+            self._lossy = max(self._lossy, record.position)
+        if record.veto:
+            lane.veto(record.position)
+        elif record.outcome is not None:
+            lane.settle(record.position, record.outcome)
+        self._advance()
+
+    def evict(self, record: Record) -> None:
+        """Forget ``record``, which is the oldest."""
+        self.records.popleft()
+        record.evicted = True
+        lane = self._lanes[record.signature]
+        lane.evict(record.position)
+        if not lane.live:
+            del self._lanes[record.signature]
+        if self._waiting and self._waiting[0] is record:
+            self._waiting.popleft()
+            self._take(record)
+            self._advance()
+        self._exec.evict(record.position)
+        self._churn.evict(record.position)
+
+    def _advance(self) -> None:
+        while self._waiting and self._waiting[0].settled:
+            self._take(self._waiting.popleft())
+
+    def _take(self, record: Record) -> None:
+        self._agreement.push(record)
+        self._unknown.push(record)
+        self._exec.push(record)
+        self._churn.push(record)
+
+    # --- the detectors' side
+
+    def projection(self) -> Projection:
+        """Return an empty projection on top of this scope."""
+        return Projection(self._alternation.copy())
+
+    def recent(self, signature: bytes, ahead: Projection) -> int:
+        """Return how many records have ``signature``."""
+        lane = self._lanes.get(signature)
+        return (lane.live if lane else 0) + ahead.signatures[signature]
+
+    def no_progress(self, tool: str, signature: bytes, ahead: Projection, *, across: bool) -> int:
+        """Return the no-progress count of a proposed call; ``across`` arguments for failing ``exec`` calls."""
+        lane = self._lanes.get(signature)
+        count = (lane.streak if lane else 0) + ahead.signatures[signature]
+        if across and tool == "exec" and ahead.tools <= {tool}:
+            failing = (self._exec if not self._waiting else self._walked(ExecTail())).count(signature)
+            if failing:
+                count = max(count, failing + ahead.calls)
+        return count
+
+    def newest_outcome(self, signature: bytes) -> bytes | None:
+        """Return the newest outcome identity of a signature."""
+        lane = self._lanes.get(signature)
+        return lane.outcome if lane else None
+
+    def is_lossy(self, signature: bytes | None, count: int) -> bool:
+        """Whether a streak of ``count`` rests on an outcome of which the record holds only a part.
+
+        ``signature`` names the streak's lane; ``None`` stands for the newest records whatever their signature.
+        """
+        if signature is None:
+            return self._lossy >= max(0, self._next - count)
+        lane = self._lanes.get(signature)
+        return lane is not None and 0 <= lane.start <= lane.lossy
+
+    def unknown_tool(self, tool: str, ahead: Projection) -> tuple[int, str | None]:
+        """Return the unknown-tool streak of a proposed tool and the name that is unknown."""
+        if ahead.calls:
+            return 0, None
+        streak = self._unknown if not self._waiting else self._walked(UnknownTool())
+        if streak.tool != tool:
+            return 0, None
+        return min(streak.count, len(self.records)), streak.name
+
+    def ping_pong(self, signature: bytes, ahead: Projection) -> tuple[int, str | None, bool, bytes]:
+        """Return the ping-pong count of a proposed call, and of the other call the tool and signature.
+
+        Before the signature stands whether nothing progresses.
+        """
+        alternation = ahead.alternation
+        length = min(alternation.length, len(self.records) + ahead.calls)
+        if length < 2 or alternation.before != signature or alternation.last is None:
+            return 0, None, False, b""
+        paired = ahead.newest_tool if ahead.calls else self.records[-1].tool
+        evidence = False
+        if not ahead.calls and self.records[-1].settled:
+            agreement = self._agreement if not self._waiting else self._walked(Agreement())
+            evidence = agreement.start <= self._next - length
+        return length + 1, paired, evidence, alternation.last
+
+    def churn(self, tool: str, signature: bytes, ahead: Projection) -> int:
+        """Return the argument-churn count of a proposed call."""
+        if not ahead.tools <= {tool}:
+            return 0
+        churn = self._churn if not self._waiting else self._walked(Churn())
+        return churn.count(tool, signature)
+
+    def _walked(self, streak: _Streak) -> _Streak:
+        """Return ``streak`` over the records as they are now, those that wait counted as without outcome."""
+        for record in self.records:
+            streak.push(record)
+        return streak

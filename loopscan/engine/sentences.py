@@ -1,0 +1,56 @@
+"""What a mark says to people: one sentence each, in our own words."""
+
+from __future__ import annotations
+
+from loopscan.engine.detectors import Verdict
+from loopscan.marks import Detector, Kind
+
+
+def of(kind: Kind, found: Verdict, tool: str) -> str:
+    """Return the sentence for a warning, a block or a run end."""
+    what = _what(found, tool)
+    if kind is Kind.WARNING:
+        return f"{what}; from {found.threshold} on the engine warns"
+    if kind is Kind.RUN_END:
+        return "the second critical loop of this run: the run ends here"
+    return f"{what}; from {found.threshold} on the engine blocks"
+
+
+def _what(found: Verdict, tool: str) -> str:
+    count = found.count
+    match found.detector:
+        case Detector.UNKNOWN_TOOL_REPEAT:
+            return f"{tool} answered {count} times in a row that a tool does not exist"
+        case Detector.GLOBAL_CIRCUIT_BREAKER:
+            return f"{tool} made no progress {count} times, whatever detector is on"
+        case Detector.KNOWN_POLL_NO_PROGRESS:
+            return f"{tool} polled {count} times and the answer never changed"
+        case Detector.PING_PONG:
+            other = found.paired_tool or tool
+            return f"{tool} and {other} alternated over {count} calls"
+        case Detector.ARGUMENT_CHURN:
+            return f"{tool} failed alike {count} times over the same few arguments"
+        case _ if found.level.value == "warning":
+            return f"{tool} was called {count} times with the same arguments"
+        case _:
+            return f"{tool} was called {count} times with the same arguments and the same outcome"
+
+
+def error_streak(tool: str, count: int) -> str:
+    """Return the sentence for a run end by identical errors."""
+    return f"{tool} failed {count} times in a row with the same arguments and the same error: the run ends here"
+
+
+def unknown_tool_stop(tool: str, attempts: int) -> str:
+    """Return the sentence for calls taken out because their tool does not exist."""
+    return f"{attempts} messages in a row asked for {tool}, which does not exist: the calls are taken out"
+
+
+def guard_armed(window: int) -> str:
+    """Return the sentence for the arming of the post-compaction guard."""
+    return f"compaction within the run: the next {window} outcomes are watched"
+
+
+def compaction_abort(tool: str, window: int) -> str:
+    """Return the sentence for an abort by the post-compaction guard."""
+    return f"after the compaction {tool} came back with the same outcome {window} times: the run is aborted"

@@ -1,0 +1,34 @@
+"""Every scripted case meets the marks that the published release really made, in every field.
+
+The vectors in ``data`` came from the published packages (``make conformance`` asks them afresh);
+where the project's shared cases lie beside the checkout, they are run too.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .cases import expected, load, marks_of
+
+HERE = Path(__file__).parent
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "conformance"
+FILES = [*sorted((HERE / "data").glob("*.jsonl.gz")), *sorted(SHARED.glob("*.jsonl.gz"))]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name.removesuffix('.jsonl.gz')}")
+def test_every_mark_agrees(path: Path) -> None:
+    differing = {}
+    cases = 0
+    for case in load(path):
+        cases += 1
+        ours, theirs = marks_of(case), expected(case)
+        if ours != theirs:
+            differing[case["id"]] = {"ours": ours, "theirs": theirs}
+    assert cases > 0
+    assert not differing, f"{len(differing)} of {cases} differ, first: {next(iter(differing.items()))}"
+
+
+def test_the_vectors_of_both_releases_are_there() -> None:
+    assert {path.name[:6] for path in (HERE / "data").glob("*.gz")} == {"2026-6", "2026-9"}
