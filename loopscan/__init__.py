@@ -3,8 +3,29 @@
 >>> import loopscan
 >>> report = loopscan.replay(["sessions/"], ruleset="2026.9")
 >>> report.to_dict()["totals"]["marks"]["block"]
+
+What is listed in ``__all__`` is the public surface; it is loaded when it is first used.
 """
 
-from loopscan._version import __version__
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["__version__"]
+from loopscan._version import __version__
+from loopscan.errors import ConfigError, InputError, LoopscanError, UsageError
+
+if TYPE_CHECKING:
+    from loopscan.replayer import replay
+    from loopscan.report import Report
+
+__all__ = ["ConfigError", "InputError", "LoopscanError", "Report", "UsageError", "__version__", "replay"]
+
+_LAZY = {"replay": "loopscan.replayer", "Report": "loopscan.report"}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401
+    """Load a public name at its first use."""
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    found = globals()[name] = getattr(import_module(_LAZY[name]), name)
+    return found

@@ -23,3 +23,8 @@ class InputError(LoopscanError):
     """Input that was named cannot be read, or is no transcript (exit code 3)."""
 
     exit_code = 3
+
+    def __init__(self, message: str, path: str = "") -> None:
+        super().__init__(message)
+        self.path = path
+        """What was named, as it was named."""

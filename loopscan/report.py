@@ -7,12 +7,13 @@ masked and short already.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from loopscan.errors import InputError
 from loopscan.events import Problem, Recorded
 from loopscan.marks import Kind, Mark
 from loopscan.policy import Policy
@@ -21,6 +22,13 @@ if TYPE_CHECKING:
     import polars
 
 SCHEMA = "loopscan.replay/1"
+
+#: How many problems of one source are kept one by one.
+MOST_PROBLEMS = 1000
+#: The kind of problem that says that a source could not be read.
+UNREADABLE = "unreadable"
+#: The kind of problem that says that loopscan itself failed on a source.
+INTERNAL_ERROR = "internal-error"
 
 
 @dataclass(slots=True)
@@ -60,6 +68,8 @@ class Step:
     tool: str | None = None
     preview: str | None = None
     """Arguments, masked and short; ``None`` with previews off."""
+    signature: str | None = None
+    """Digest of the call: previews of different calls may look the same."""
     times: int = 1
     """How many calls were folded into this step (``calls``), or left out (``elided``)."""
     became: str = "ran"
@@ -80,7 +90,7 @@ class RunReport:
     calls: int = 0
     batches: int = 0
     outcome: str = "completed"
-    """``completed``, ``run_end``, ``error_streak_end``, ``unknown_tool_stop``, ``compaction_abort`` or ``interrupted``."""
+    """``completed``, ``interrupted``, or the kind of the mark that ended it, such as ``run_end``."""
     not_reached: Saved = field(default_factory=Saved)
     suppressed_warnings: int = 0
     marks: list[Mark] = field(default_factory=list)
@@ -126,6 +136,27 @@ class SourceReport:
     sessions: int = 0
     calls: int = 0
     problems: list[Problem] = field(default_factory=list)
+    """The first :data:`MOST_PROBLEMS`; :attr:`problem_count` counts them all."""
+    problem_count: int = 0
+
+    def add_problem(self, problem: Problem) -> None:
+        """Count a problem, and keep it unless there are too many to keep."""
+        self.problem_count += 1
+        if len(self.problems) < MOST_PROBLEMS or problem.kind in (UNREADABLE, INTERNAL_ERROR):
+            self.problems.append(problem)
+
+    @property
+    def failures(self) -> list[Problem]:
+        """Why the source could not be read, or not to its end; empty for one that was."""
+        return [problem for problem in self.problems if problem.kind in (UNREADABLE, INTERNAL_ERROR)]
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file of a folder that was not read, and why, in a few words of our own."""
+
+    path: str
+    reason: str
 
 
 @dataclass(slots=True)
@@ -138,11 +169,18 @@ class Report:
     scope: str
     sources: list[SourceReport] = field(default_factory=list)
     sessions: list[SessionReport] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+
+    def unread(self, error: InputError) -> None:
+        """Add a source that was named and cannot be read."""
+        source = SourceReport(error.path, UNREADABLE)
+        source.add_problem(Problem(0, UNREADABLE, str(error)))
+        self.sources.append(source)
 
     @property
     def problems(self) -> int:
         """How many problems the sources had in all."""
-        return sum(len(source.problems) for source in self.sources)
+        return sum(source.problem_count for source in self.sources)
 
     def count(self) -> Totals:
         """Count everything once; formats use these numbers and never count themselves."""
@@ -157,8 +195,15 @@ class Report:
                 for mark in run.marks:
                     totals.marks[mark.kind] += 1
                     totals.by_detector[mark.detector] += 1
+                    totals.by_detector_and_kind[mark.detector, mark.kind] += 1
+                    totals.blocked_calls += mark.blocked_calls
+                    totals.lossy += mark.lossy
                     if mark.tool is not None:
                         totals.by_tool[mark.tool] += 1
+            totals.sessions_with_marks += any(run.marks for run in session.runs)
+            for live in agreement(session):
+                totals.recorded[live.recorded.kind] += 1
+                totals.recorded_agreeing += live.agrees
         return totals
 
     def to_dict(self) -> dict[str, Any]:
@@ -171,6 +216,7 @@ class Report:
             "scope": self.scope,
             "config": config_dict(self.policy),
             "sources": [_source_dict(source) for source in self.sources],
+            "skipped": [{"path": file.path, "reason": file.reason} for file in self.skipped],
             "sessions": [_session_dict(session) for session in self.sessions],
             "totals": self.count().to_dict(),
             "problems": self.problems,
@@ -223,6 +269,15 @@ class Totals:
     by_detector: Counter[str] = field(default_factory=Counter)
     by_tool: Counter[str] = field(default_factory=Counter)
     not_reached: Saved = field(default_factory=Saved)
+    sessions_with_marks: int = 0
+    by_detector_and_kind: Counter[tuple[str, Kind]] = field(default_factory=Counter)
+    blocked_calls: int = 0
+    lossy: int = 0
+    """How many marks are lossy."""
+    recorded: Counter[str] = field(default_factory=Counter)
+    """Verdicts of the live engine that the records show, by kind."""
+    recorded_agreeing: int = 0
+    """How many of them the replay agrees with."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object of the contract: every kind is there, the rest by name."""
@@ -236,6 +291,58 @@ class Totals:
             "by_tool": dict(sorted(self.by_tool.items())),
             "not_reached": self.not_reached.to_dict(),
         }
+
+
+@dataclass(frozen=True, slots=True)
+class LiveVerdict:
+    """A verdict of the live engine, beside the mark of the replay that stands for the same intervention."""
+
+    recorded: Recorded
+    mark: Mark | None
+    """``None``: the replay has no such mark."""
+    agrees: bool
+    """There is such a mark, with the same detector and count as far as these were recorded."""
+
+
+def agreement(session: SessionReport) -> list[LiveVerdict]:
+    """Return each recorded verdict of ``session``, in its order, with the mark that it belongs to.
+
+    They belong together if run, kind and tool call are the same. A batch veto is recorded on every
+    sibling, while the mark names the call that caused it; and some records name no call at all:
+    there, detector and count decide.
+    """
+    if not session.recorded:
+        return []
+    by_call: dict[tuple[object, ...], deque[Mark]] = {}
+    by_verdict: dict[tuple[object, ...], Mark] = {}
+    by_kind: dict[tuple[object, ...], deque[Mark]] = {}
+    for _, mark in session.marks():
+        kind = (mark.run, mark.kind.value)
+        if mark.tool_call_id is not None:
+            by_call.setdefault((*kind, mark.tool_call_id), deque()).append(mark)
+        if mark.blocked_calls > 1:
+            by_verdict.setdefault((*kind, mark.detector.value, mark.count), mark)
+        by_kind.setdefault(kind, deque()).append(mark)
+
+    verdicts: list[LiveVerdict] = []
+    for recorded in session.recorded:
+        kind = (recorded.run, recorded.kind)
+        found: Mark | None = None
+        if recorded.tool_call_id is None:
+            if waiting := by_kind.get(kind):
+                found = waiting.popleft()
+        elif named := by_call.get((*kind, recorded.tool_call_id)):
+            # Ids may repeat within a run; the last one stays for what else is recorded of it.
+            found = named.popleft() if len(named) > 1 else named[0]
+        else:
+            found = by_verdict.get((*kind, recorded.detector, recorded.count))
+        agrees = (
+            found is not None
+            and recorded.detector in {None, found.detector.value}
+            and recorded.count in {None, found.count}
+        )
+        verdicts.append(LiveVerdict(recorded, found, agrees))
+    return verdicts
 
 
 def iso_time(seconds: float | None) -> str | None:

@@ -43,6 +43,8 @@ def error_streak(tool: str, count: int) -> str:
 
 def unknown_tool_stop(tool: str, attempts: int) -> str:
     """Return the sentence for calls taken out because their tool does not exist."""
+    if attempts == 1:
+        return f"a message asked for {tool}, which does not exist: its calls are taken out"
     return f"{attempts} messages in a row asked for {tool}, which does not exist: the calls are taken out"
 
 

@@ -1,0 +1,64 @@
+"""The command ``loopscan``: assembles the commands, and turns errors into one line and an exit code."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from loopscan._version import __version__
+from loopscan.cli import config, replay
+from loopscan.cli.terminal import quiet_stdout, say
+from loopscan.errors import LoopscanError
+
+#: What an error means that nobody foresaw: the fault is ours.
+INTERNAL_ERROR = 70
+
+app = typer.Typer(
+    name="loopscan",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("replay")(replay.replay)
+app.add_typer(config.app, name="config")
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"loopscan {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Replay recorded agent sessions through OpenClaw's loop detection, and see where it would have stepped in."""
+
+
+def run() -> None:
+    """Run the command line: the entry point of the package."""
+    debug = "--debug" in sys.argv[1:]
+    try:
+        app()
+    except LoopscanError as error:
+        if debug:
+            raise
+        fail(str(error), error.exit_code)
+    except BrokenPipeError:
+        quiet_stdout()
+    except Exception as error:
+        if debug:
+            raise
+        fail(f"internal error, {type(error).__name__}: run it again with --debug and report it", INTERNAL_ERROR)
+
+
+def fail(message: str, code: int) -> None:
+    """Say what is wrong and exit."""
+    say(f"error: {message}")
+    sys.exit(code)

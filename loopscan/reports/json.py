@@ -1,0 +1,20 @@
+"""``json``: the whole report in the form of the schema ``loopscan.replay/1``."""
+
+from __future__ import annotations
+
+from typing import BinaryIO
+
+from loopscan.report import Report
+from loopscan.reports.base import Options
+from loopscan.reports.encode import encode
+
+BINARY = True
+
+
+def write(report: Report, out: BinaryIO, options: Options) -> None:
+    """Write ``report`` as one indented JSON document in UTF-8, with a newline at its end.
+
+    What transcripts name (tools, ids) is kept, but no character is written raw that could act on a
+    terminal: it is harmless to look at.
+    """
+    out.write(encode(report.to_dict(), indent=True))

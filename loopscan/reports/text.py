@@ -1,0 +1,519 @@
+"""``text``: what a person reads on a terminal, and just as well through a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, TextIO
+
+from loopscan.marks import ENDS_RUN, Kind, Level, Mark
+from loopscan.policy import Policy
+from loopscan.report import LiveVerdict, Report, RunReport, SessionReport, SourceReport, Step, Totals
+from loopscan.reports.base import Options
+from loopscan.reports.console import console, safe
+from loopscan.reports.phrases import KINDS, OUTCOMES, UPPER_BOUND, counted, kind_words, number, saved, span
+from loopscan.reports.timeline import Group, LiveRecord, Row, timeline
+from loopscan.sanitize import clean
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.table import Table
+    from rich.text import Text
+
+BINARY = False
+
+_TOOL = 40
+_SESSION = 60
+_SOURCE = 90
+_PREVIEW = 80
+_MESSAGE = 400
+_MAIN_TOOLS = 5
+_VETOED_SHOWN = 4
+_PROBLEMS_A_SOURCE = 3
+_SOURCES_WITH_PROBLEMS = 10
+
+_LEVEL_STYLES = {Level.INFO: "cyan", Level.WARNING: "yellow", Level.CRITICAL: "red"}
+_INTERVENES = ENDS_RUN | {Kind.BLOCK}
+
+
+def write(report: Report, out: TextIO, options: Options) -> None:
+    """Write ``report`` for people: what it was made with, a summary, then a timeline of every session with marks."""
+    to = console(out, width=options.width, color=options.color)
+    totals = report.count()
+    for part in _header(report):
+        to.print(part)
+    to.print()
+    for part in _summary(report, totals):
+        to.print(part)
+    if options.quiet:
+        return
+    for session in report.sessions:
+        live = LiveRecord(session)
+        if _is_shown(session, live):
+            _print_session(to, session, live, options)
+    if options.verbose:
+        _print_parts(to, _quiet_sessions(report))
+    _print_parts(to, _problems(report.sources, options))
+    if options.verbose:
+        _print_parts(to, _skipped(report))
+    _print_parts(to, _footer(report, totals))
+
+
+def _print_parts(to: Console, parts: Iterable[RenderableType]) -> None:
+    first = True
+    for part in parts:
+        if first:
+            to.print()
+            first = False
+        to.print(part)
+
+
+def _grid(*columns: dict[str, object], padding: int = 2) -> Table:
+    from rich.table import Table
+
+    grid = Table.grid(padding=(0, padding, 0, 0))
+    for column in columns:
+        grid.add_column(overflow="fold", **column)  # type: ignore[arg-type]
+    return grid
+
+
+def _fields() -> Table:
+    return _grid({"min_width": 11, "no_wrap": True, "style": "dim"}, {"ratio": 1})
+
+
+def _heading(text: str) -> Text:
+    return safe(text, "bold")
+
+
+# -- what it was made with ----------------------------------------------------------------------
+
+
+def _header(report: Report) -> Iterator[RenderableType]:
+    policy = report.policy
+    yield safe(
+        f"loopscan {report.version} · ruleset {policy.ruleset.name} ({policy.ruleset.covers})"
+        f" · mode {report.mode} · scope {report.scope}",
+        "bold",
+    )
+    fields = _fields()
+    fields.add_row("settings", _settings(policy))
+    for note in policy.notes:
+        style = "bold yellow" if note.kind == "silenced" else "yellow"
+        fields.add_row(safe(note.kind, style), safe(note.message, style if note.kind == "silenced" else ""))
+    yield fields
+
+
+def _settings(policy: Policy) -> Text:
+    """Return the whole configuration in one line, with where it came from."""
+    from rich.text import Text
+
+    state = {True: "enabled", None: "enabled unset", False: "enabled false"}[policy.enabled]
+    line = Text(state, "" if policy.enabled else "bold yellow")
+    line.append(_origin(policy, "enabled", unconfigured="no configuration"), "dim")
+    counts = {
+        "warningThreshold": ("warning", policy.warning),
+        "criticalThreshold": ("critical", policy.critical),
+        "globalCircuitBreakerThreshold": ("breaker", policy.breaker),
+        "unknownToolThreshold": ("unknown tool", policy.unknown_tool),
+        "historySize": ("history", policy.history_size),
+        "postCompactionGuard.windowSize": ("guard window", policy.guard_window),
+    }
+    for name, (words, value) in counts.items():
+        line.append(f", {words} {value}")
+        line.append(_origin(policy, name), "dim")
+    switches = {
+        "detectors.genericRepeat": ("generic_repeat", policy.generic_repeat),
+        "detectors.knownPollNoProgress": ("known_poll_no_progress", policy.known_poll),
+        "detectors.pingPong": ("ping_pong", policy.ping_pong),
+    }
+    for name, (words, on) in switches.items():
+        if not on:
+            line.append(", ")
+            line.append(f"{words} off", "yellow")
+            line.append(_origin(policy, name), "dim")
+    if not policy.ruleset.configurable:
+        line.append(" (numbers fixed by the ruleset)", "dim")
+    sources = dict.fromkeys(origin.source for origin in policy.origins.values() if origin.source)
+    if sources:
+        line.append("; from ", "dim")
+        line.append(", ".join(clean(source, _SOURCE) for source in sources), "dim")
+    return line
+
+
+def _origin(policy: Policy, name: str, unconfigured: str | None = None) -> str:
+    """Return the kind of a value's origin in brackets, nothing for a default."""
+    origin = policy.origins.get(name)
+    kind = origin.kind if origin else "default"
+    if kind in {"default", "fixed"}:
+        # With a configuration the file is named at the end of the line.
+        configured = any(other.source for other in policy.origins.values())
+        return f" ({unconfigured})" if unconfigured and policy.enabled and not configured else ""
+    return f" ({kind})"
+
+
+# -- the summary --------------------------------------------------------------------------------
+
+
+def _summary(report: Report, totals: Totals) -> Iterator[RenderableType]:
+    yield _heading("Summary")
+    fields = _fields()
+    read = [
+        counted(totals.sessions, "session"),
+        counted(totals.runs, "run"),
+        counted(totals.calls, "call"),
+        counted(len(report.sources), "source"),
+    ]
+    line = safe(" · ".join(read))
+    line.append(" · ")
+    line.append_text(safe(counted(report.problems, "problem"), "yellow" if report.problems else ""))
+    fields.add_row("read", line)
+    unread = sum(bool(source.failures) for source in report.sources)
+    if unread:
+        fields.add_row("unread", safe(f"{counted(unread, 'source')} not read, or not to the end", "bold red"))
+    if report.skipped:
+        fields.add_row("skipped", safe(f"{counted(len(report.skipped), 'other file')} in these folders"))
+    without = totals.sessions - totals.sessions_with_marks
+    if without:
+        fields.add_row("clean", safe(counted(without, "session without marks", "sessions without marks")))
+    if totals.marks.total():
+        fields.add_row("marks", _marks_table(totals))
+        fields.add_row("tools", _main_tools(totals))
+    else:
+        silent = report.policy.enabled is not True
+        fields.add_row("marks", safe("none; mind that the detectors are silenced" if silent else "none"))
+    if totals.suppressed_warnings:
+        held = counted(totals.suppressed_warnings, "further warning")
+        fields.add_row("kept back", safe(f"{held} by the engine's rate limit"))
+    if totals.blocked_calls:
+        fields.add_row("blocked", safe(counted(totals.blocked_calls, "call")))
+    if totals.not_reached.calls or totals.not_reached.tokens:
+        reached = safe(saved(totals.not_reached), "bold")
+        reached.append(f" ({UPPER_BOUND})", "not bold dim")
+        fields.add_row("not reached", reached)
+    if totals.recorded:
+        fields.add_row("live", _recorded_summary(totals))
+    yield fields
+
+
+def _marks_table(totals: Totals) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    kinds = [kind for kind in Kind if totals.marks[kind]]
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    table.add_column("by detector", no_wrap=True)
+    for kind in kinds:
+        table.add_column(KINDS[kind], justify="right")
+    ordered = sorted(totals.by_detector.items(), key=lambda item: (-item[1], item[0]))
+    for detector, _ in ordered:
+        cells = [totals.by_detector_and_kind[detector, kind] for kind in kinds]
+        table.add_row(Text(str(detector)), *(Text(number(cell) if cell else "·") for cell in cells))
+    if len(ordered) > 1:
+        table.add_row(Text("in all", "bold"), *(Text(number(totals.marks[kind]), "bold") for kind in kinds))
+    return table
+
+
+def _main_tools(totals: Totals) -> Text:
+    ordered = sorted(totals.by_tool.items(), key=lambda item: (-item[1], item[0]))
+    shown = [f"{clean(tool, _TOOL)} {number(count)}" for tool, count in ordered[:_MAIN_TOOLS]]
+    rest = len(ordered) - len(shown)
+    return safe(", ".join(shown) + (f" and {counted(rest, 'more tool')}" if rest else "") if shown else "none named")
+
+
+def _recorded_summary(totals: Totals) -> Text:
+    kinds = sorted(totals.recorded.items())
+    recorded = ", ".join(counted(count, clean(kind_words(kind), _TOOL)) for kind, count in kinds)
+    line = safe(f"{recorded} on record; ")
+    agreeing, total = totals.recorded_agreeing, totals.recorded.total()
+    if agreeing == total:
+        line.append_text(safe("the replay agrees with all", "green"))
+    else:
+        line.append_text(safe(f"the replay agrees with {number(agreeing)} of {number(total)}", "yellow"))
+    return line
+
+
+# -- one session --------------------------------------------------------------------------------
+
+
+def _is_shown(session: SessionReport, live: LiveRecord) -> bool:
+    return bool(live.verdicts) or any(run.marks for run in session.runs)
+
+
+def _print_session(to: Console, session: SessionReport, live: LiveRecord, options: Options) -> None:
+    from rich.text import Text
+
+    to.print()
+    title = _heading("Session ")
+    title.append_text(safe(session.session, "bold", _SESSION))
+    to.print(title)
+    to.print(safe(session.source, "dim", to.width))
+    named = (("agent", session.agent), ("model", session.model))
+    facts = [safe(f"{name} {clean(value, _TOOL)}") for name, value in named if value]
+    when = span(session.started, session.ended)
+    if when:
+        facts.append(safe(when))
+    facts.append(safe(f"{counted(session.calls, 'call')} in {counted(len(session.runs), 'run')}"))
+    line = Text(" · ").join(facts)
+    line.stylize("dim")
+    to.print(line)
+    shown = [run for run in session.runs if run.marks or run.steps]
+    for run in shown:
+        _print_run(to, run, live, options)
+    rest = len(session.runs) - len(shown)
+    if rest:
+        to.print(safe(f"  {counted(rest, 'other run')} without marks", "dim"))
+    lonely = [verdict for verdict in live.verdicts if not _has_row(verdict, shown)]
+    if lonely:
+        grid = _timeline_grid()
+        for verdict in lonely:
+            grid.add_row("", safe("○", "magenta"), _recorded_line(verdict))
+        to.print(grid)
+
+
+def _has_row(verdict: LiveVerdict, runs: list[RunReport]) -> bool:
+    """Tell whether the timelines show ``verdict``, as a row or beside its mark."""
+    return verdict.mark is not None or any(step.recorded == verdict.recorded for run in runs for step in run.steps)
+
+
+def _print_run(to: Console, run: RunReport, live: LiveRecord, options: Options) -> None:
+    style = "red" if run.outcome not in {"completed", "interrupted"} else ""
+    line = safe(f"  run {run.run} · {counted(run.calls, 'call')} in {counted(run.batches, 'batch', 'batches')} · ")
+    line.append_text(safe(OUTCOMES.get(run.outcome, kind_words(run.outcome)), style))
+    if run.suppressed_warnings:
+        line.append(f" · {counted(run.suppressed_warnings, 'warning')} kept back")
+    to.print(line)
+    grid = _timeline_grid()
+    saving: RunReport | None = run
+    for group in timeline(run, live):
+        folded = len(group.rows) > 1
+        for index, row in enumerate(group.rows):
+            sign = safe("│" if index else "┌", "dim") if folded else _sign(row)
+            mark = row.step.mark
+            if mark is None:
+                body = _step_body(row, options)
+            else:
+                ends = mark.kind in ENDS_RUN
+                body = _mark_body(row, group, saving if ends else None, options)
+                saving = None if ends else saving
+            place = "" if row.step.kind == "elided" else f"#{row.step.batch}"
+            grid.add_row(safe(place, "dim"), sign, body)
+        if folded:
+            grid.add_row("", safe("└", "dim"), safe(_rounds(group), "bold"))
+    to.print(grid)
+
+
+def _timeline_grid() -> Table:
+    return _grid({"min_width": 6, "justify": "right", "no_wrap": True}, {"no_wrap": True}, {"ratio": 1}, padding=1)
+
+
+def _sign(row: Row) -> Text:
+    if row.step.mark is not None:
+        return safe("●", _LEVEL_STYLES[row.step.mark.level])
+    if row.step.recorded is not None:
+        return safe("○", "magenta")
+    return safe("")
+
+
+def _rounds(group: Group) -> str:
+    return f"×{number(group.rounds)}, to #{group.last_batch}"
+
+
+def _step_body(row: Row, options: Options) -> Text:
+    step = row.step
+    if step.kind == "elided":
+        return safe(f"… {counted(row.times, 'call')} left out", "dim")
+    if step.recorded is not None:
+        return _recorded_line(row.live[0])
+    if step.kind == "calls":
+        return _call(step, row.times, options)
+    return safe(step.text or "", "dim", _MESSAGE)
+
+
+_BECAME = {"blocked": ("blocked", "red"), "not_run": ("not run", "dim"), "absent": ("no such tool", "yellow")}
+
+
+def _call(step: Step, times: int, options: Options) -> Text:
+    line = safe(step.tool or "tool", limit=_TOOL)
+    if step.preview and options.previews:
+        line.append(" ")
+        line.append_text(safe(step.preview, "dim", _PREVIEW))
+    if times > 1:
+        line.append(f" ×{number(times)}", "bold")
+    if step.became in _BECAME:
+        words, style = _BECAME[step.became]
+        line.append(" · ")
+        line.append(words, style)
+    return line
+
+
+def _mark_body(row: Row, group: Group, ended: RunReport | None, options: Options) -> Text:
+    """Return all that is to say at a mark; ``ended`` is its run where the mark is the first that ends it."""
+    from rich.text import Text
+
+    mark = row.step.mark
+    assert mark is not None
+    style = _LEVEL_STYLES[mark.level]
+    head = Text()
+    head.append(KINDS[mark.kind], f"bold {style}")
+    head.append(f" {mark.detector.value}", style)
+    head.append(_numbers(mark))
+    if mark.tool is not None and not row.blocked:
+        head.append(" · ")
+        head.append_text(safe(mark.tool, limit=_TOOL))
+    if mark.paired_tool is not None:
+        head.append(" with ")
+        head.append_text(safe(mark.paired_tool, limit=_TOOL))
+    if group.rounds > 1 and len(group.rows) == 1:
+        head.append(" · ")
+        head.append(_rounds(group), "bold")
+    lines = [head]
+    if mark.message:
+        lines.append(safe(mark.message, limit=_MESSAGE))
+    if row.blocked or mark.blocked_calls:
+        lines.append(_vetoed(row, mark, options))
+    if ended is not None and _saves(ended):
+        lines.append(Text.assemble(("not reached: ", "dim"), (saved(ended.not_reached), "bold")))
+    if mark.lossy:
+        lines.append(safe("lossy: the record holds less than the live engine saw; this may be no loop", "yellow"))
+    lines += _live(row, mark)
+    return Text("\n").join(lines)
+
+
+def _numbers(mark: Mark) -> str:
+    if mark.count is None:
+        return f" · window {mark.threshold}" if mark.threshold is not None else ""
+    limit = f", threshold {mark.threshold}" if mark.threshold is not None else ""
+    return f" · count {mark.count}{limit}"
+
+
+def _vetoed(row: Row, mark: Mark, options: Options) -> Text:
+    from rich.text import Text
+
+    line = Text("blocked: ", "dim")
+    if not row.blocked:
+        line.append(counted(mark.blocked_calls, "call"), "not dim")
+        return line
+    shown = row.blocked[:_VETOED_SHOWN]
+    calls = []
+    for step in shown:
+        call = safe(step.tool or "tool", "not dim", _TOOL)
+        if step.preview and options.previews:
+            call.append(" ")
+            call.append_text(safe(step.preview, limit=_PREVIEW))
+        if step.times > 1:
+            call.append(f" ×{number(step.times)}", "bold")
+        calls.append(call)
+    line.append_text(Text(", ").join(calls))
+    total = max(mark.blocked_calls, sum(step.times for step in row.blocked))
+    rest = total - sum(step.times for step in shown)
+    if rest > 0:
+        line.append(f" and {counted(rest, 'more call')}")
+    return line
+
+
+def _saves(run: RunReport) -> bool:
+    return bool(run.not_reached.calls or run.not_reached.tokens)
+
+
+def _live(row: Row, mark: Mark) -> list[Text]:
+    """Return what was recorded live of this intervention: one line if all is alike."""
+    if row.unrecorded:
+        return [safe("live: not on record", "magenta")]
+    agreeing = [verdict for verdict in row.live if verdict.agrees]
+    lines = []
+    if agreeing:
+        calls = f" on {counted(len(agreeing), 'call')}" if len(agreeing) > 1 else ""
+        lines.append(safe(f"live: the same{calls}", "green"))
+    lines += [
+        safe(f"live: {_verdict_words(verdict)}, which differs", "magenta")
+        for verdict in row.live
+        if not verdict.agrees
+    ]
+    return list({line.plain: line for line in lines}.values())
+
+
+def _recorded_line(verdict: LiveVerdict) -> Text:
+    if verdict.agrees:
+        return safe(f"live: {_verdict_words(verdict)}", "green")
+    return safe(f"live: {_verdict_words(verdict)}; the replay has no such mark here", "magenta")
+
+
+def _verdict_words(verdict: LiveVerdict) -> str:
+    recorded = verdict.recorded
+    words = clean(kind_words(recorded.kind), _TOOL)
+    if recorded.detector:
+        words += f" {clean(recorded.detector, _TOOL)}"
+    if recorded.count is not None:
+        words += f" · count {recorded.count}"
+    if recorded.tool:
+        words += f" · {clean(recorded.tool, _TOOL)}"
+    return words
+
+
+# -- the rest -----------------------------------------------------------------------------------
+
+
+def _quiet_sessions(report: Report) -> Iterator[RenderableType]:
+    grid = _grid({"no_wrap": True}, {"no_wrap": True, "justify": "right"}, {"ratio": 1})
+    for session in report.sessions:
+        if not any(run.marks for run in session.runs):
+            counts = f"{counted(session.calls, 'call')}, {counted(len(session.runs), 'run')}"
+            grid.add_row(safe(session.session, limit=36), safe(counts), safe(session.source, "dim", _SOURCE))
+    if grid.row_count:
+        yield _heading("Sessions without marks")
+        yield grid
+
+
+def _problems(sources: list[SourceReport], options: Options) -> Iterator[RenderableType]:
+    affected = [source for source in sources if source.problem_count]
+    if not affected:
+        return
+    yield _heading("Problems")
+    # What could not be read comes first: it must not be among what is left out.
+    affected.sort(key=lambda source: not source.failures)
+    shown = affected if options.verbose else affected[:_SOURCES_WITH_PROBLEMS]
+    for source in shown:
+        line = safe(source.path, limit=_SOURCE)
+        line.append(f" · {counted(source.problem_count, 'problem')}", "yellow")
+        yield line
+        grid = _grid({"min_width": 8, "justify": "right", "no_wrap": True, "style": "dim"}, {"ratio": 1})
+        failures = source.failures
+        problems = failures + [problem for problem in source.problems if problem not in failures]
+        problems = problems if options.verbose else problems[:_PROBLEMS_A_SOURCE]
+        for problem in problems:
+            detail = safe(problem.kind, "bold red" if problem in failures else "yellow", _TOOL)
+            detail.append(f" {clean(problem.detail, _MESSAGE)}", "not bold default")
+            grid.add_row(safe(f"line {problem.line}" if problem.line else ""), detail)
+        rest = source.problem_count - len(problems)
+        if rest:
+            grid.add_row("", safe(f"… and {number(rest)} more", "dim"))
+        yield grid
+    rest = len(affected) - len(shown)
+    if rest:
+        yield safe(f"… and {counted(rest, 'more source')} with problems; --verbose shows all", "dim")
+
+
+def _skipped(report: Report) -> Iterator[RenderableType]:
+    if not report.skipped:
+        return
+    yield _heading("Files that were not read")
+    grid = _grid({"ratio": 1}, {"ratio": 1, "style": "dim"})
+    for file in report.skipped:
+        grid.add_row(safe(file.path, limit=_SOURCE), safe(file.reason, limit=_MESSAGE))
+    yield grid
+
+
+def _footer(report: Report, totals: Totals) -> Iterator[RenderableType]:
+    if any(totals.marks[kind] for kind in _INTERVENES):
+        if report.mode == "observe":
+            words = "Nothing is vetoed in mode observe: after the first place where the engine would have stepped in,"
+            yield safe(f"{words} marks hold only on the recorded path.", "dim")
+        else:
+            words = (
+                "Marks up to the first intervention of a run are exact; later ones hold only on the recorded path,"
+            )
+            yield safe(f"{words} since the model might have done something else.", "dim")
+    if totals.lossy:
+        lossy = counted(totals.lossy, "mark is lossy", "marks are lossy")
+        yield safe(
+            f"{lossy}: details were cut when they were stored, so outcomes may look equal that were not.", "yellow"
+        )

@@ -1,0 +1,164 @@
+"""One session on its way through the engine: what its report says of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from loopscan.engine.session import Arm, Mode, RunState, ScopeRule, SessionEngine, Slot
+from loopscan.events import (
+    AbsentCall,
+    Compaction,
+    Event,
+    Fate,
+    Problem,
+    Recorded,
+    RunEnded,
+    SessionEnded,
+    SessionStarted,
+    Turn,
+    UnknownToolStopped,
+    UserMessage,
+    Where,
+)
+from loopscan.marks import Mark
+from loopscan.policy import Policy
+from loopscan.report import RunReport, SessionReport
+from loopscan.timeline import Timeline
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What every session is replayed with."""
+
+    policy: Policy
+    mode: Mode = Mode.ENFORCE
+    scope: ScopeRule = ScopeRule.RUN
+    arm: Arm = Arm.AUTO
+    previews: bool = True
+
+    def engine(self) -> SessionEngine:
+        """Return a fresh engine for one session."""
+        return SessionEngine(self.policy, mode=self.mode, scope=self.scope, arm=self.arm)
+
+
+@dataclass(slots=True)
+class _Run:
+    """One run: its report, its timeline, and how the record says it ended."""
+
+    report: RunReport
+    timeline: Timeline
+    recorded_ending: str = "completed"
+
+
+class SessionReplay:
+    """Feeds one session to an engine and keeps account of it."""
+
+    def __init__(self, source: str, started: SessionStarted, options: Options) -> None:
+        at = started.where.time
+        self._report = SessionReport(source, started.session, started.agent, started.model, at, at)
+        self._engine = options.engine()
+        self._previews = options.previews
+        self._runs: dict[str, _Run] = {}
+
+    def feed(self, event: Event) -> None:
+        """Take in the next event of the session."""
+        if isinstance(event, Problem | SessionStarted | SessionEnded):
+            return
+        self._clock(event.where)
+        if event.run is None:
+            return
+        run = self._run(event.run)
+        over = self._engine.run(event.run).ended is not None
+        marks = self._engine.feed(event)
+        state = self._engine.run(event.run)
+        run.report.marks += marks
+        if isinstance(event, Turn):
+            run.report.calls += event.stored_calls
+            run.report.batches += event.stored_calls > 0
+            self._report.model = self._report.model or event.model
+        if isinstance(event, Recorded):
+            self._report.recorded.append(event)
+            run.timeline.recorded(state.batches, event)
+        elif over:
+            _add_not_reached(event, run.report, state)
+        else:
+            _show(event, marks, run.timeline, state)
+        if isinstance(event, RunEnded):
+            run.recorded_ending = event.ending.value
+            run.timeline.close()
+
+    def finish(self, event: SessionEnded) -> SessionReport:
+        """Return the report of the session."""
+        self._clock(event.where)
+        for key, run in self._runs.items():
+            state = self._engine.run(key)
+            run.report.run_id = state.run_id
+            run.report.outcome = state.ended.value if state.ended else run.recorded_ending
+            run.report.suppressed_warnings = state.suppressed_warnings
+            run.report.steps = run.timeline.steps()
+        self._report.runs = [run.report for run in self._runs.values()]
+        self._report.calls = sum(run.calls for run in self._report.runs)
+        return self._report
+
+    def _run(self, key: str) -> _Run:
+        run = self._runs.get(key)
+        if run is None:
+            run = self._runs[key] = _Run(RunReport(len(self._runs), None), Timeline(previews=self._previews))
+        return run
+
+    def _clock(self, where: Where) -> None:
+        time, report = where.time, self._report
+        if time is not None:
+            report.started = time if report.started is None else min(report.started, time)
+            report.ended = time if report.ended is None else max(report.ended, time)
+
+
+def _add_not_reached(event: Event, report: RunReport, state: RunState) -> None:
+    """Count what the run did after its end in the replay; an upper bound of what ending it would have saved."""
+    saved = report.not_reached
+    if isinstance(event, Turn | UnknownToolStopped):
+        saved.tokens += event.usage.total
+        saved.cost_usd += event.usage.cost_usd
+    if isinstance(event, Turn):
+        saved.calls += event.stored_calls
+    end = state.ended_at.time if state.ended_at else None
+    if not isinstance(event, Problem) and event.where.time is not None and end is not None:
+        saved.seconds = max(saved.seconds, event.where.time - end)
+
+
+def _show(event: Event, marks: list[Mark], timeline: Timeline, state: RunState) -> None:
+    """Put an event and its marks into the timeline: a mark stands before the call that it is about."""
+    match event:
+        case Turn(stored=False):
+            for absent in event.absent:
+                timeline.call(state.batches, absent.tool, absent.tool.encode(), None, "absent")
+        case Turn() if state.batch and event.stored_calls:
+            by_call: dict[int | None, list[Mark]] = {}
+            slots = state.batch.slots
+            whole = all(slot.vetoed for slot in slots)  # what vetoes a whole batch stands before all of it
+            for mark in marks:
+                by_call.setdefault(slots[0].number if whole else mark.call, []).append(mark)
+            for slot in slots:
+                for mark in by_call.pop(slot.number, []):
+                    timeline.mark(mark)
+                call = slot.call
+                timeline.call(state.batch.index, call.tool, slot.signature, call.arguments, _became(slot))
+            marks = [mark for rest in by_call.values() for mark in rest]
+        case UserMessage(steering=True):
+            timeline.note(state.batches, "a steering message")
+        case UserMessage(retry=True):
+            timeline.note(state.batches, "the same prompt again")
+        case Compaction():
+            timeline.note(state.batches, "compaction within the run" if event.in_run else "compaction between runs")
+        case _:
+            pass
+    for mark in marks:
+        timeline.mark(mark)
+
+
+def _became(slot: Slot) -> str:
+    if slot.vetoed:
+        return "blocked"
+    if isinstance(slot.call, AbsentCall):
+        return "absent"
+    return "not_run" if slot.call.fate in (Fate.NOT_RUN, Fate.REJECTED) else "ran"

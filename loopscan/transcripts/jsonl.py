@@ -1,0 +1,149 @@
+"""Lines of JSON from a binary stream: one pass, bounded memory, values as JavaScript reads them.
+
+OpenClaw wrote these lines with ``JSON.stringify`` and reads them with ``JSON.parse``, so that is what
+counts as JSON here: numbers are doubles (``1e400`` is infinite, an integer of any length is a number),
+lone surrogates are kept, the last of two equal keys wins, and ``NaN`` is no JSON. Two things differ:
+integers within 64 bits stay exact, for whoever compares them to round; and nesting that Python cannot
+hold (about a thousand levels) makes a line malformed.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO, cast
+
+import orjson
+
+from loopscan.events import Json, Problem
+from loopscan.transcripts.reader import Source
+
+#: What is read from the stream at a time, in bytes.
+BUFFER_BYTES = 1 << 20
+
+_BOM = b"\xef\xbb\xbf"
+#: Decimal digits that surely fit 64 bits; longer integers become doubles, as orjson does it.
+_EXACT_DIGITS = 18
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line that holds a JSON value."""
+
+    number: int
+    """Counts from 1, blank and unusable lines included."""
+    value: Json
+    size: int
+    """In bytes, with its line break."""
+
+
+def read_lines(source: Source) -> Iterator[Line | Problem]:
+    """Yield the JSON value of every line of ``source``, or the problem with it, in order.
+
+    Blank lines are passed over. ``source.lines`` and ``source.bytes`` count everything that was read.
+    A line longer than ``source.max_line`` is skipped without being held in memory. Invalid UTF-8 is read
+    as JavaScript reads it (each bad sequence becomes U+FFFD): the line is used and the problem named.
+    Raises :class:`~loopscan.errors.InputError` if the source cannot be opened; a stream that fails later
+    ends the lines with a problem.
+    """
+    with source.open() as raw:
+        stream = cast("BinaryIO", io.BufferedReader(cast("io.RawIOBase", raw), BUFFER_BYTES))
+        limit = source.max_line
+        while True:
+            try:
+                data = stream.readline(limit + 1)
+                skipped = _drain(stream) if len(data) > limit and not data.endswith(b"\n") else 0
+            except OSError as error:
+                yield Problem(
+                    source.lines + 1, "read-error", f"reading stopped here: {error.strerror or 'I/O error'}"
+                )
+                return
+            if not data:
+                return
+            source.lines += 1
+            source.bytes += len(data) + skipped
+            if len(data) > limit:
+                size = len(data) + skipped
+                yield Problem(source.lines, "line-too-long", f"a line of {size:,} bytes, over the limit of {limit:,}")
+                continue
+            yield from _parse(data, source.lines)
+
+
+def parse(data: bytes | str) -> Json:
+    """Return the JSON value of ``data`` as JavaScript's ``JSON.parse`` sees it.
+
+    Raises :class:`ValueError` for what is no JSON (invalid UTF-8 too) and :class:`RecursionError` for
+    nesting that is too deep.
+    """
+    try:
+        return cast("Json", orjson.loads(data))
+    except orjson.JSONDecodeError:
+        text = data.decode() if isinstance(data, bytes) else data
+        return cast("Json", _DECODER.decode(text))
+
+
+def _parse(data: bytes, number: int) -> Iterator[Line | Problem]:
+    size = len(data)
+    if number == 1:
+        data = data.removeprefix(_BOM)
+    if not data.strip():
+        return
+    try:
+        yield Line(number, parse(data), size)
+        return
+    except UnicodeDecodeError:
+        pass
+    except (ValueError, RecursionError) as error:
+        yield _malformed(data, number, size, error)
+        return
+    text = data.decode("utf-8", errors="replace")
+    try:
+        line = Line(number, parse(text), size)
+    except (ValueError, RecursionError) as error:
+        yield _malformed(data, number, size, error)
+        return
+    yield Problem(number, "malformed-utf8", "invalid UTF-8: read with replacement characters")
+    yield line
+
+
+def _malformed(data: bytes, number: int, size: int, error: Exception) -> Problem:
+    if isinstance(error, RecursionError):
+        return Problem(number, "malformed-json", f"a line of {size:,} bytes is nested too deeply")
+    if not data.endswith(b"\n"):
+        detail = f"the last line ends in the middle, after {size:,} bytes: still being written, or cut off"
+        return Problem(number, "truncated-last-line", detail)
+    nul = ", with NUL bytes in it" if b"\0" in data else ""
+    at = f" from character {error.pos} on" if isinstance(error, json.JSONDecodeError) else ""
+    return Problem(number, "malformed-json", f"a line of {size:,} bytes is not JSON{at}{nul}")
+
+
+def _drain(stream: BinaryIO) -> int:
+    """Read on to the end of the line and return how many bytes that were."""
+    size = 0
+    while piece := stream.readline(BUFFER_BYTES):
+        size += len(piece)
+        if piece.endswith(b"\n"):
+            break
+    return size
+
+
+def _integer(digits: str) -> int | float:
+    return int(digits) if len(digits) <= _EXACT_DIGITS else _wide(digits)
+
+
+def _wide(digits: str) -> int | float:
+    # At most twenty characters can be within 64 bits; float() has no limit on digits where int() has one.
+    if len(digits) <= _EXACT_DIGITS + 2:
+        value = int(digits)
+        if -(1 << 63) <= value < (1 << 64):
+            return value
+    return float(digits)
+
+
+def _constant(name: str) -> float:
+    raise ValueError(f"{name} is no JSON")
+
+
+_DECODER = json.JSONDecoder(parse_int=_integer, parse_float=float, parse_constant=_constant)

@@ -1,0 +1,221 @@
+"""One line of an OpenClaw or pi session file, taken apart without trust in any field.
+
+Nothing here raises: a field of the wrong type is as good as none. A field that a call or a result
+cannot do without is named by :func:`faults`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TypeAlias
+
+from loopscan.events import NO_USAGE, Json, Usage, Where
+from loopscan.transcripts.jsonl import Line
+
+Object: TypeAlias = dict[str, Json]
+
+#: Types of a content block that asks for a tool; ``functionCall`` and ``toolUse`` are older spellings.
+CALL_TYPES = frozenset({"toolCall", "toolUse", "functionCall"})
+
+#: The models that the gateway names as the author of texts that it wrote itself: no model responded.
+GATEWAY_MODELS = frozenset({"delivery-mirror", "gateway-injected"})
+
+#: Ends of a model response after which the model wants nothing more.
+FINAL_STOPS = frozenset({"stop", "endTurn", "end_turn"})
+
+#: Ends of a model response that failed: the calls in it never ran.
+FAILED_STOPS = frozenset({"error", "aborted"})
+
+#: The end of the year 9999: later times are garbage.
+_LAST_SECOND = 253_402_300_799
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry: where it is, what it hangs below, and its message if it has one."""
+
+    kind: str
+    """The entry's ``type``; empty if it is no string."""
+    where: Where
+    size: int
+    """Bytes of the line."""
+    id: str | None
+    parent: str | None
+    linked: bool
+    """Whether it has a ``parentId`` at all (version 1 has none)."""
+    body: Object
+    message: Object
+    """The entry's ``message``; empty if there is none."""
+    role: str
+    """The message's role, ``hookMessage`` being ``custom``; empty if there is none."""
+
+    @property
+    def run_id(self) -> str | None:
+        """The run id that the entry or its message carries (2026.9)."""
+        if self.role in ("assistant", "toolResult"):
+            return string(openclaw(self.message).get("runId"))
+        return string(openclaw(self.body).get("runId"))
+
+    @property
+    def sent_at(self) -> float | None:
+        """When the message was made, in seconds (the message's own milliseconds, which are the finer clock)."""
+        made = _seconds(self.message.get("timestamp"))
+        return self.where.time if made is None else made
+
+
+@dataclass(frozen=True, slots=True)
+class RawCall:
+    """One call as the model wrote it."""
+
+    tool: str
+    arguments: Json
+    id: str | None
+
+
+def entry_of(line: Line, body: Object) -> Entry:
+    """Take one line apart; ``body`` is its value."""
+    identity = identifier(body.get("id"))
+    message = body.get("message")
+    message = message if isinstance(message, dict) else {}
+    role = string(message.get("role")) or ""
+    time = _seconds(body.get("timestamp"))
+    if time is None:
+        time = _seconds(message.get("timestamp"))
+    return Entry(
+        kind=string(body.get("type")) or "",
+        where=Where(line.number, identity, time),
+        size=line.size,
+        id=identity,
+        parent=identifier(body.get("parentId")),
+        linked="parentId" in body,
+        body=body,
+        message=message,
+        role="custom" if role == "hookMessage" else role,
+    )
+
+
+def faults(entry: Entry) -> str | None:
+    """Say in a sentence what a message lacks to be understood, ``None`` if it is whole."""
+    if entry.kind != "message":
+        return None
+    if not entry.role:
+        return "a message without a role"
+    content = entry.message.get("content")
+    if entry.role == "assistant":
+        if not isinstance(content, list | str):
+            return "an assistant message without content"
+        if any(not isinstance(block, dict) for block in content if not isinstance(content, str)):
+            return "an assistant message with content that is no block"
+        if any(not isinstance(block.get("name"), str) for block in _call_blocks(content)):
+            return "a call without a tool name"
+    if entry.role == "toolResult":
+        if identifier(entry.message.get("toolCallId")) is None:
+            return "a result that names no call"
+        if not isinstance(content, list | str):
+            return "a result without content"
+    return None
+
+
+def calls_of(message: Object) -> list[RawCall]:
+    """Return the calls of an assistant message, in order; a name that is no string is empty."""
+    return [
+        RawCall(
+            tool=string(block.get("name")) or "",
+            arguments=block["arguments"] if "arguments" in block else block.get("input"),
+            id=identifier(block.get("id")),
+        )
+        for block in _call_blocks(message.get("content"))
+    ]
+
+
+def text_of(content: Json) -> str:
+    """Return the text of a message's content: the texts of its blocks, joined by newlines, or the string itself."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    texts = (block.get("text") for block in content if isinstance(block, dict))
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def usage_of(message: Object) -> Usage:
+    """Return what the message says it cost; 0 for what is missing or no sensible number."""
+    usage = message.get("usage")
+    if not isinstance(usage, dict):
+        return NO_USAGE
+    cost = usage.get("cost")
+    dollars = number(cost.get("total") if isinstance(cost, dict) else cost)
+    return Usage(
+        input=_tokens(usage.get("input")),
+        output=_tokens(usage.get("output")),
+        cache_read=_tokens(usage.get("cacheRead")),
+        cache_write=_tokens(usage.get("cacheWrite")),
+        total=_tokens(usage.get("totalTokens")),
+        cost_usd=dollars if dollars is not None and dollars > 0 else 0.0,
+    )
+
+
+def openclaw(body: Object) -> Object:
+    """Return OpenClaw's own fields of an entry or message (2026.9), empty if there are none."""
+    own = body.get("__openclaw")
+    return own if isinstance(own, dict) else {}
+
+
+def string(value: Json) -> str | None:
+    """Return ``value`` if it is a string with something in it."""
+    return value if isinstance(value, str) and value else None
+
+
+def identifier(value: Json) -> str | None:
+    """Return an id as a string: ids are strings, and whole numbers where somebody wrote their own file."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value) if -(1 << 64) < value < (1 << 64) else None
+    return string(value)
+
+
+def number(value: Json) -> float | None:
+    """Return a finite number, ``None`` for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    result = float(value) if isinstance(value, float) or abs(value) < 1 << 64 else float("inf")
+    return result if abs(result) < float("inf") else None
+
+
+def whole(value: Json) -> int | None:
+    """Return a number that is whole, ``None`` for anything else."""
+    found = number(value)
+    return int(found) if found is not None and found.is_integer() else None
+
+
+def _call_blocks(content: Json) -> list[Object]:
+    if not isinstance(content, list):
+        return []
+    return [block for block in content if isinstance(block, dict) and _is_call(block.get("type"))]
+
+
+def _is_call(kind: Json) -> bool:
+    return isinstance(kind, str) and kind in CALL_TYPES
+
+
+def _tokens(value: Json) -> int:
+    found = number(value)
+    return int(found) if found is not None and 0 < found < 1 << 63 else 0
+
+
+def _seconds(value: Json) -> float | None:
+    """Read a time: an ISO string (UTC if it names no zone) or milliseconds since the epoch."""
+    if isinstance(value, str):
+        try:
+            moment = datetime.fromisoformat(value)
+            if moment.tzinfo is None:
+                moment = moment.replace(tzinfo=UTC)
+            seconds = moment.timestamp()
+        except (ValueError, OverflowError):
+            return None
+    else:
+        milliseconds = number(value)
+        if milliseconds is None:
+            return None
+        seconds = milliseconds / 1000
+    return seconds if 0 <= seconds <= _LAST_SECOND else None

@@ -1,0 +1,436 @@
+"""One session while it is read: entries in, events out, in the order of the file.
+
+The rules of runs, steering, branches and compactions are those of the engine rules, "from a transcript to
+the engine".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from loopscan.events import AbsentCall, Event, Fate, Problem, Recorded, SessionEnded, UnknownToolStopped, Where
+from loopscan.transcripts.openclaw.copies import Copies
+from loopscan.transcripts.openclaw.entries import (
+    FAILED_STOPS,
+    FINAL_STOPS,
+    GATEWAY_MODELS,
+    Entry,
+    calls_of,
+    faults,
+    identifier,
+    openclaw,
+    string,
+    text_of,
+    usage_of,
+)
+from loopscan.transcripts.openclaw.held import Held, Ready
+from loopscan.transcripts.openclaw.recent import Recent
+from loopscan.transcripts.openclaw.results import (
+    Reading,
+    compaction_loop,
+    context_overflow,
+    read_result,
+    unavailable_tool,
+)
+from loopscan.transcripts.openclaw.runs import Run, Runs
+from loopscan.transcripts.openclaw.slots import (
+    ALIKE_SECONDS,
+    AbsentGroup,
+    Batch,
+    CompactionSlot,
+    OpeningUser,
+    ResultSlot,
+    Start,
+    turn,
+)
+
+
+class Session:
+    """Turns the entries of one session into events.
+
+    ``taken`` says whether another source gave an entry (by its id) already. ``copies`` counts the entries
+    that were left out, for that reason or because they were appended again in this file.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        where: Where,
+        *,
+        agent: str | None = None,
+        model: str | None = None,
+        version: str | None = None,
+        taken: Callable[[str], bool] | None = None,
+    ) -> None:
+        self.name = name
+        self.copies = 0
+        self._taken = taken
+        self._where = where
+        self._held = Held()
+        self._runs = Runs()
+        self._repeated = Copies()
+        self._open: list[Batch] = []
+        """Messages whose results are still to come, oldest first."""
+        self._asked: Recent[str, bool] = Recent()
+        """The ids of calls, and whether a result named them."""
+        self._start = Start(name, where, agent, version)
+        self._held.add(self._start)
+        self._start.name_model(model)
+
+    def feed(self, entry: Entry) -> Iterator[Event]:
+        """Take in the next entry and yield what can be told now."""
+        self._where = entry.where
+        node = self._runs.node(entry)
+        parent = self._runs.branching_point(entry)
+        if parent is not None:
+            self._repeated.branch(parent, node.place)
+        node.run = self._read(entry, node.place, self._runs.above(entry))
+        self._runs.remember(entry, node)
+        return self._held.drain()
+
+    def note(self, problem: Problem) -> Iterator[Event]:
+        """Put a problem with a line where the line would have been, and yield what can be told now."""
+        self._held.add(Ready(problem))
+        return self._held.drain()
+
+    def finish(self) -> Iterator[Event]:
+        """Yield the rest: nothing follows."""
+        yield from self._held.flush()
+        for run in list(self._runs.going.values()):
+            self._close_all(run)
+            yield self._runs.end(run)
+        yield SessionEnded(self._where)
+
+    # --- one entry
+
+    def _read(self, entry: Entry, place: int, run: Run | None) -> Run | None:
+        """Read one entry that stands at ``place`` and hangs below one of ``run``; return its own run."""
+        original = self._repeated.original(entry, place)
+        if original is not None:
+            self.copies += 1
+            before = self._runs.at(original)
+            run = before.run if before is not None else run
+            if run is not None:
+                run.retryable = True
+            return run
+        if self._taken is not None and entry.id is not None and self._taken(entry.id):
+            self.copies += 1
+            return run
+        fault = faults(entry)
+        if fault:
+            self._held.add(Ready(Problem(entry.where.line, "malformed-entry", fault)))
+        if entry.role == "toolResult":
+            return self._result(entry, run)
+        if run is not None:
+            self._pass(run)
+        if entry.role == "user":
+            return self._user(entry, run)
+        if entry.role == "assistant":
+            return self._assistant(entry, run)
+        if entry.kind == "compaction":
+            return self._compaction(entry, run)
+        if entry.kind == "model_change":
+            self._start.name_model(string(entry.body.get("modelId")))
+        elif entry.kind == "custom":
+            self._custom(entry, run)
+        return run
+
+    def _user(self, entry: Entry, run: Run | None) -> Run:
+        target = string(openclaw(entry.message).get("steerTargetRunId"))
+        steered = (self._runs.named(target) or run) if target is not None else None
+        prompt = hash(text_of(entry.message.get("content")))
+        opener = OpeningUser(entry.where, entry.size, self._settle)
+        self._held.add(opener)
+        if steered is not None:
+            opener.run, opener.steering = steered, True
+            return self._at(steered, entry)
+        if run is not None and run.retryable and run.prompt == prompt:
+            opener.run, opener.retry = run, True
+            self._goes_on(run)
+            return self._at(run, entry)
+        self._repeated.end()
+        if run is not None:
+            if run.compaction is not None:
+                run.compaction.in_run = False
+                run.compaction = None
+            if not run.settled and not self._can_be_steered(run):
+                self._settle(run)
+        opened = Run(run, opener)
+        opened.prompt = prompt
+        opener.run = opened
+        return self._at(opened, entry)
+
+    def _assistant(self, entry: Entry, run: Run | None) -> Run | None:
+        message = entry.message
+        model = string(message.get("model"))
+        stop = string(message.get("stopReason"))
+        calls = calls_of(message)
+        if model in GATEWAY_MODELS and not calls and stop not in FAILED_STOPS:
+            if run is not None and run.opener is not None and run.batch is None and run.stop is None:
+                # A command such as /compact, which the gateway answers by itself.
+                run.stop = stop
+            return run
+        self._start.name_model(model)
+        run = self._own(entry, run)
+        self._settle(run)
+        self._goes_on(run)
+        batch = run.batch
+        # A text alone cannot be the model's answer to a batch that still runs: somebody else wrote it.
+        if batch is not None and (calls or stop in FAILED_STOPS or batch.complete):
+            self._close(batch)
+        run.retryable = context_overflow(message)
+        run.stop = stop
+        self._at(run, entry)
+        stopped = unavailable_tool(message) if not calls else None
+        if calls:
+            self._batch(Batch(entry, run, calls))
+        elif stopped is not None:
+            kind = "unknown_tool_stop"
+            self._held.add(
+                Ready(
+                    UnknownToolStopped(run.key, entry.where, stopped, run.run_id, usage_of(message)),
+                    Recorded(run.key, entry.where, kind, tool=stopped, detector="unknown_tool_guard"),
+                    size=entry.size,
+                )
+            )
+        else:
+            self._held.add(Ready(turn(message, run, entry.where), size=entry.size))
+        return run
+
+    def _batch(self, batch: Batch) -> None:
+        batch.run.batch = batch
+        if not batch.failed:
+            batch.run.stop = None
+            self._open.append(batch)
+        self._held.add(batch)
+        for call in batch.calls:
+            if call.id is not None:
+                self._asked[call.id] = False
+
+    def _result(self, entry: Entry, run: Run | None) -> Run:
+        call_id = identifier(entry.message.get("toolCallId"))
+        tool = string(entry.message.get("toolName"))
+        reading = read_result(entry.message, call_id)
+        run = self._own(entry, run)
+        found = self._asking(run, call_id, tool)
+        if found is not None:
+            batch, place = found
+            # A result below a user message, of a call above it: the message came into a run that went on.
+            if not run.settled and batch.run is self._settled_above(run):
+                self._steer(run, batch.run)
+            self._answer(entry, reading, batch, place)
+        self._settle(run)
+        run = run.root()
+        self._goes_on(run)
+        if found is None:
+            if reading.absent is not None:
+                self._absent(entry, reading, run, call_id)
+            else:
+                self._unasked(entry, reading, run, call_id, tool)
+        if call_id is not None:
+            self._asked[call_id] = True
+        return self._at(run, entry)
+
+    def _compaction(self, entry: Entry, run: Run | None) -> Run | None:
+        own = openclaw(entry.body)
+        in_run: bool | None = None
+        if own:
+            in_run = entry.run_id is not None
+        elif run is None or run.stop in FINAL_STOPS:
+            in_run = False
+        if in_run:
+            run = self._own(entry, run)
+            self._settle(run)
+        slot = CompactionSlot(entry, run, in_run, self._settle)
+        self._held.add(slot)
+        if run is not None:
+            if in_run is None:
+                run.compaction = slot
+            if in_run is not False:
+                run.retryable = True
+            self._at(run, entry)
+        return run
+
+    def _custom(self, entry: Entry, run: Run | None) -> None:
+        data = entry.body.get("data")
+        if not isinstance(data, dict):
+            return
+        kind = entry.body.get("customType")
+        if kind == "model-snapshot":
+            self._start.name_model(string(data.get("modelId")))
+        elif kind == "openclaw:prompt-error":
+            run = self._runs.named(string(data.get("runId"))) or run
+            if run is None:
+                return
+            run.explained = True
+            loop = compaction_loop(data.get("error"))
+            if loop is not None:
+                self._settle(run)
+                tool, count = loop
+                kind, detector = "compaction_abort", "compaction_loop_persisted"
+                event = Recorded(run.key, entry.where, kind, tool=tool, detector=detector, count=count)
+                self._held.add(Ready(event, size=entry.size))
+
+    # --- results
+
+    def _asking(self, run: Run, call_id: str | None, tool: str | None) -> tuple[Batch, int] | None:
+        """Return the open message and the place in it of the call that a result in ``run`` is for.
+
+        The run's own message is searched first, then that of the run above a user message that may have
+        come into it, then those of all others.
+        """
+        own = [run.batch] if run.batch is not None else []
+        above = None if run.settled else self._settled_above(run)
+        if above is not None and above.batch is not None:
+            own.append(above.batch)
+        for batch in (*own, *self._open):
+            if batch.waits_for(call_id, tool) and (batch.failed or not batch.closed):
+                return batch, batch.take(call_id, tool)
+        return None
+
+    def _answer(self, entry: Entry, reading: Reading, batch: Batch, place: int) -> None:
+        """Take in the result of a call that asked for it."""
+        call = batch.calls[place]
+        absent = None
+        if reading.absent is not None:
+            absent = AbsentCall(call.tool, reading.text, call.id, entry.where, place, call.arguments)
+        batch.answer(place, reading.fate, entry.sent_at, absent)
+        if batch.failed:
+            if reading.fate in (Fate.RAN, Fate.REJECTED, Fate.VETOED):
+                detail = "a result of a call in a message that failed: such calls never run"
+                self._held.add(Ready(Problem(entry.where.line, "result-of-failed-turn", detail)))
+            return
+        run = batch.run
+        recorded = recorded_in(entry, reading, run, call.id, call.tool)
+        if absent is None and reading.outcome is not None:
+            self._held.add(ResultSlot(entry, batch, place, reading.outcome, recorded))
+        elif recorded:
+            self._held.add(Ready(*recorded, size=entry.size))
+
+    def _absent(self, entry: Entry, reading: Reading, run: Run, call_id: str | None) -> None:
+        """Take in the result of a call to an absent tool, which the message was stored without, if it was stored."""
+        absent = AbsentCall(reading.absent or "", reading.text, call_id, entry.where)
+        batch, made = run.batch, entry.sent_at
+        if batch is not None and not batch.closed:
+            alike = made is not None and batch.latest is not None and made - batch.latest <= ALIKE_SECONDS
+            if alike or not batch.complete:
+                batch.adopt(absent)
+                return
+            self._close(batch)
+        group = run.group
+        if group is not None and group.takes(made):
+            group.absent.append(absent)
+            group.latest = made
+            return
+        if group is not None:
+            group.closed = True
+        run.group = AbsentGroup(entry, run, absent)
+        run.stop = "not stored"
+        self._held.add(run.group)
+
+    def _unasked(self, entry: Entry, reading: Reading, run: Run, call_id: str | None, tool: str | None) -> None:
+        """Name the problem with a result that no open call asked for."""
+        self._pass(run)
+        answered = self._asked.get(call_id) if call_id is not None else None
+        latest = run.batch
+        if answered or (latest is not None and latest.has_had(call_id, tool)):
+            kind, detail = "duplicate-result", "a second result of a call that had its result already"
+        elif answered is False:
+            kind, detail = "late-result", "a result that came after its call had been given up"
+        else:
+            kind, detail = "orphan-result", "a result of a call that is not in the record"
+        self._held.add(Ready(Problem(entry.where.line, kind, detail)))
+
+    # --- runs
+
+    def _own(self, entry: Entry, run: Run | None) -> Run:
+        """Return the run that a message of the model or a tool belongs to, below one of ``run``."""
+        run_id = entry.run_id
+        if run_id is None:
+            return run if run is not None else self._runs.preamble()
+        named = self._runs.named(run_id)
+        if named is None:
+            return self._runs.bind(run_id, run)
+        if run is not None and not run.settled and run is not named:
+            self._steer(run, named)
+        return named
+
+    def _steer(self, run: Run, into: Run) -> None:
+        """Make the user message that opened ``run``, and those right above it, steering of ``into``."""
+        while not run.settled and run is not into:
+            if run.opener is not None:
+                run.opener.steering = True
+            run.merged = into
+            if run.parent is None:
+                return
+            run = run.parent.root()
+
+    def _settle(self, run: Run) -> None:
+        """Make a run of its own of ``run``, and of those above it for which that is open."""
+        waiting: list[Run] = []
+        at: Run | None = run.root()
+        while at is not None and not at.settled:
+            waiting.append(at)
+            at = at.parent.root() if at.parent is not None else None
+        for each in reversed(waiting):
+            above = each.parent.root() if each.parent is not None else None
+            opener = each.opener
+            self._runs.settle(each)
+            if opener is None or above is None or above.ended or not above.over():
+                continue
+            if above.where.line < opener.where.line:
+                opener.before.append(self._runs.end(above))
+
+    def _settled_above(self, run: Run) -> Run | None:
+        """Return the nearest settled run that ``run`` hangs below."""
+        at: Run | None = run
+        while at is not None and not at.settled:
+            at = at.parent.root() if at.parent is not None else None
+        return at
+
+    def _can_be_steered(self, run: Run) -> bool:
+        """Whether a user message below ``run`` may have come into a run that goes on."""
+        above = self._settled_above(run)
+        return above is not None and above.batch is not None and not above.batch.closed
+
+    def _at(self, run: Run, entry: Entry) -> Run:
+        run.where = entry.where
+        return run
+
+    # --- deciding
+
+    def _goes_on(self, run: Run) -> None:
+        """The run goes on: a compaction that waited for this was in it."""
+        if run.compaction is not None:
+            run.compaction.in_run = True
+            run.compaction = None
+
+    def _pass(self, run: Run) -> None:
+        """Something other than a result follows in the run: no more absent tools join the message before."""
+        if run.group is not None:
+            run.group.closed = True
+            run.group = None
+        if run.batch is not None and run.batch.complete:
+            self._close(run.batch)
+
+    def _close(self, batch: Batch) -> None:
+        if not batch.closed:
+            batch.close()
+        self._open = [each for each in self._open if not each.closed]
+
+    def _close_all(self, run: Run) -> None:
+        self._pass(run)
+        if run.batch is not None:
+            self._close(run.batch)
+
+
+def recorded_in(entry: Entry, reading: Reading, run: Run, call_id: str | None, tool: str) -> list[Recorded]:
+    """Return the verdicts of the live engine that a result records."""
+    found: list[Recorded] = []
+    if reading.warned is not None:
+        found.append(Recorded(run.key, entry.where, "warning", call_id, tool, count=reading.warned))
+    veto = reading.veto
+    if veto is not None and veto.trigger:
+        kinds = ("block", "run_end") if veto.ends_run else ("block",)
+        found += [Recorded(run.key, entry.where, kind, call_id, tool, veto.detector, veto.count) for kind in kinds]
+    return found

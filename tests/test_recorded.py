@@ -1,0 +1,78 @@
+"""Sessions that the real software played with detection on replay to what its engine did, mark by mark."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loopscan.marks import Mark
+from loopscan.replayer import replay
+
+RECORDED = Path(__file__).resolve().parents[2] / "shared" / "recorded"
+EXPECTED = RECORDED / "EXPECT.jsonl"
+RULESETS = {"2026.6.11": "2026.6", "2026.9.6": "2026.9"}
+#: What the recordings call an event, and what a mark of it is called.
+KINDS = {
+    "warning": "warning",
+    "block": "block",
+    "run_stopped": "run_end",
+    "unknown_tool_rewrite": "unknown_tool_stop",
+    "compaction_guard_armed": "guard_armed",
+    "compaction_abort": "compaction_abort",
+}
+
+
+def sessions() -> list[Any]:
+    if not EXPECTED.exists():
+        return [pytest.param(None, marks=pytest.mark.skip(reason="no recordings beside the checkout"))]
+    lines = (json.loads(line) for line in EXPECTED.read_text().splitlines())
+    return [pytest.param(line, id=f"{line['version']}-{line['scenario']}") for line in lines]
+
+
+def fields(mark: Mark, event: dict[str, Any]) -> dict[str, Any]:
+    """Return what a mark says of the fields that the recorded event has."""
+    known: dict[str, Any] = {"kind": mark.kind.value}  # every event has one
+    if mark.kind.value in ("warning", "block", "compaction_abort"):
+        known |= {"detector": mark.detector.value, "count": mark.count, "tool": mark.tool}
+    if mark.kind.value in ("warning", "block"):
+        known |= {"call_id": mark.tool_call_id, "pairedTool": mark.paired_tool}
+    return {field: value for field, value in known.items() if field in event}
+
+
+@pytest.mark.parametrize("expected", sessions())
+def test_the_replay_makes_the_marks_of_the_live_engine(expected: dict[str, Any]) -> None:
+    folder = RECORDED / expected["version"] / expected["scenario"]
+    report = replay(
+        RECORDED / expected["transcript"], ruleset=RULESETS[expected["version"]], config=folder / "openclaw.json"
+    )
+    (session,) = report.sessions
+    assert session.session == expected["session_id"]
+    assert report.problems == 0
+    events = [event for event in expected["events"] if event["kind"] in KINDS]
+    marks = [mark for _, mark in session.marks()]
+    assert [mark.kind.value for mark in marks] == [KINDS[event["kind"]] for event in events]
+    for mark, event in zip(marks, events, strict=True):
+        known = fields(mark, event)
+        assert known == {field: event[field] for field in known} | {"kind": KINDS[event["kind"]]}
+
+
+@pytest.mark.parametrize("expected", sessions())
+def test_what_the_transcript_itself_shows_is_reported_as_recorded(expected: dict[str, Any]) -> None:
+    folder = RECORDED / expected["version"] / expected["scenario"]
+    report = replay(
+        RECORDED / expected["transcript"], ruleset=RULESETS[expected["version"]], config=folder / "openclaw.json"
+    )
+    (session,) = report.sessions
+    told = {"block", "run_end", "unknown_tool_stop"}
+    if expected["version"] == "2026.9.6":
+        told.add("warning")  # a note in the result; before, warnings went to the log alone
+    shown = [(verdict.kind, verdict.count) for verdict in session.recorded if verdict.kind in told]
+    events = [event for event in expected["events"] if KINDS.get(event["kind"]) in told]
+    for kind in told:
+        counts = [count for shown_kind, count in shown if shown_kind == kind]
+        assert len(counts) == len([event for event in events if KINDS[event["kind"]] == kind])
+        if kind in ("warning", "block"):
+            assert counts == [event["count"] for event in events if event["kind"] == kind]
