@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from loopscan.events import Where
@@ -65,7 +65,7 @@ class Mark:
     tool: str | None = None
     paired_tool: str | None = None
     tool_call_id: str | None = None
-    where: Where = Where()
+    where: Where = field(default_factory=Where)
     signature: str | None = None
     outcome: str | None = None
     lossy: bool = False

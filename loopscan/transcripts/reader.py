@@ -107,7 +107,7 @@ class Reader(Protocol):
         """Yield the events of ``source`` in the order in which they were recorded, in bounded memory.
 
         What cannot be used is a :class:`~loopscan.events.Problem`, never an exception; only a source that
-        cannot be opened raises :class:`InputError`.
+        cannot be opened raises :class:`InputError`. Problems may also stand outside of any session.
         """
         ...
 

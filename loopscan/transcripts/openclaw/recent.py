@@ -8,7 +8,7 @@ _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 
 #: How many of the latest entries of a session are remembered at least; twice as many at most.
-REMEMBERED = 1 << 18
+REMEMBERED = 1 << 17
 
 
 class Recent(Generic[_Key, _Value]):

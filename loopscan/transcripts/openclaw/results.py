@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from loopscan.events import Fate, Json, Outcome
+from loopscan.events import Fate, Json, Outcome, Recorded, Where
 from loopscan.transcripts.openclaw.entries import Object, string, text_of, whole
 
 _ABSENT = re.compile(r"Tool (?P<tool>\S(?:.*\S)?) not found", re.DOTALL)
@@ -99,6 +99,18 @@ def read_result(message: Object, call_id: str | None) -> Reading:
         result["details"] = details
     lossy = fields.get("persistedDetailsTruncated") is True
     return Reading(Fate.RAN, Outcome(result=result, is_error=is_error, lossy=lossy), text=text, warned=warned)
+
+
+def recorded_in(reading: Reading, run: str, where: Where, call_id: str | None, tool: str) -> list[Recorded]:
+    """Return the verdicts of the live engine that a result records; siblings of a vetoed call have none."""
+    found: list[Recorded] = []
+    if reading.warned is not None:
+        found.append(Recorded(run, where, "warning", call_id, tool, count=reading.warned))
+    veto = reading.veto
+    if veto is not None and veto.trigger:
+        kinds = ("block", "run_end") if veto.ends_run else ("block",)
+        found += [Recorded(run, where, kind, call_id, tool, veto.detector, veto.count) for kind in kinds]
+    return found
 
 
 def unavailable_tool(message: Object) -> str | None:

@@ -18,7 +18,7 @@ class Run:
 
     __slots__ = (
         "batch",
-        "compaction",
+        "compactions",
         "ended",
         "explained",
         "group",
@@ -45,8 +45,8 @@ class Run:
         self.batch: Batch | None = None
         """The latest message with calls."""
         self.group: AbsentGroup | None = None
-        self.compaction: CompactionSlot | None = None
-        """A compaction of which it is not known whether the run goes on after it."""
+        self.compactions: list[CompactionSlot] = []
+        """Compactions of which it is not known whether the run goes on after them."""
         self.retryable = False
         """The same prompt again would be a retry: since the latest response the context was compacted, found too
         long, or written anew."""
@@ -69,6 +69,12 @@ class Run:
         while run.merged is not None:
             run = run.merged
         return run
+
+    def goes_on(self, in_run: bool) -> None:
+        """Decide about the compactions that waited for what follows them."""
+        for slot in self.compactions:
+            slot.in_run = in_run
+        self.compactions.clear()
 
     def over(self) -> bool:
         """Say whether the model was done or failed: what follows a user message then is another run."""
@@ -163,7 +169,43 @@ class Runs:
         return self._preamble
 
     def settle(self, run: Run) -> None:
-        """Give a run its key: its recorded id, or else ``#`` and its number."""
+        """Make a run of its own of ``run``, and of those above it for which that is still open.
+
+        What was over above its user message ends there.
+        """
+        waiting: list[Run] = []
+        at: Run | None = run.root()
+        while at is not None and not at.settled:
+            waiting.append(at)
+            at = at.parent.root() if at.parent is not None else None
+        for each in reversed(waiting):
+            above, opener = each.parent, each.opener
+            self._give_key(each)
+            if above is None or opener is None:
+                continue
+            above = above.root()
+            if above.over() and not above.ended and above.where.line < opener.where.line:
+                opener.before.append(self.end(above))
+
+    def settled_above(self, run: Run) -> Run | None:
+        """Return the nearest settled run that ``run`` is or hangs below."""
+        at: Run | None = run
+        while at is not None and not at.settled:
+            at = at.parent.root() if at.parent is not None else None
+        return at
+
+    def steer(self, run: Run, into: Run) -> None:
+        """Make steering of ``into`` of the user message that opened ``run``, and of those right above it."""
+        while not run.settled and run is not into:
+            if run.opener is not None:
+                run.opener.steering = True
+            run.merged = into
+            if run.parent is None:
+                return
+            run = run.parent.root()
+
+    def _give_key(self, run: Run) -> None:
+        """Name a run by its recorded id, or else ``#`` and its number."""
         self._settled += 1
         if run.run_id is None:
             run.key = f"#{self._settled}"

@@ -30,6 +30,7 @@ from loopscan.transcripts.openclaw.results import (
     compaction_loop,
     context_overflow,
     read_result,
+    recorded_in,
     unavailable_tool,
 )
 from loopscan.transcripts.openclaw.runs import Run, Runs
@@ -139,22 +140,20 @@ class Session:
         target = string(openclaw(entry.message).get("steerTargetRunId"))
         steered = (self._runs.named(target) or run) if target is not None else None
         prompt = hash(text_of(entry.message.get("content")))
-        opener = OpeningUser(entry.where, entry.size, self._settle)
+        opener = OpeningUser(entry.where, entry.size, self._runs.settle)
         self._held.add(opener)
         if steered is not None:
             opener.run, opener.steering = steered, True
             return self._at(steered, entry)
         if run is not None and run.retryable and run.prompt == prompt:
             opener.run, opener.retry = run, True
-            self._goes_on(run)
+            run.goes_on(True)
             return self._at(run, entry)
         self._repeated.end()
         if run is not None:
-            if run.compaction is not None:
-                run.compaction.in_run = False
-                run.compaction = None
+            run.goes_on(False)
             if not run.settled and not self._can_be_steered(run):
-                self._settle(run)
+                self._runs.settle(run)
         opened = Run(run, opener)
         opened.prompt = prompt
         opener.run = opened
@@ -172,8 +171,8 @@ class Session:
             return run
         self._start.name_model(model)
         run = self._own(entry, run)
-        self._settle(run)
-        self._goes_on(run)
+        self._runs.settle(run)
+        run.goes_on(True)
         batch = run.batch
         # A text alone cannot be the model's answer to a batch that still runs: somebody else wrote it.
         if batch is not None and (calls or stop in FAILED_STOPS or batch.complete):
@@ -216,12 +215,12 @@ class Session:
         if found is not None:
             batch, place = found
             # A result below a user message, of a call above it: the message came into a run that went on.
-            if not run.settled and batch.run is self._settled_above(run):
-                self._steer(run, batch.run)
+            if not run.settled and batch.run is self._runs.settled_above(run):
+                self._runs.steer(run, batch.run)
             self._answer(entry, reading, batch, place)
-        self._settle(run)
+        self._runs.settle(run)
         run = run.root()
-        self._goes_on(run)
+        run.goes_on(True)
         if found is None:
             if reading.absent is not None:
                 self._absent(entry, reading, run, call_id)
@@ -240,12 +239,12 @@ class Session:
             in_run = False
         if in_run:
             run = self._own(entry, run)
-            self._settle(run)
-        slot = CompactionSlot(entry, run, in_run, self._settle)
+            self._runs.settle(run)
+        slot = CompactionSlot(entry, run, in_run, self._runs.settle)
         self._held.add(slot)
         if run is not None:
             if in_run is None:
-                run.compaction = slot
+                run.compactions.append(slot)
             if in_run is not False:
                 run.retryable = True
             self._at(run, entry)
@@ -265,7 +264,7 @@ class Session:
             run.explained = True
             loop = compaction_loop(data.get("error"))
             if loop is not None:
-                self._settle(run)
+                self._runs.settle(run)
                 tool, count = loop
                 kind, detector = "compaction_abort", "compaction_loop_persisted"
                 event = Recorded(run.key, entry.where, kind, tool=tool, detector=detector, count=count)
@@ -280,7 +279,7 @@ class Session:
         come into it, then those of all others.
         """
         own = [run.batch] if run.batch is not None else []
-        above = None if run.settled else self._settled_above(run)
+        above = None if run.settled else self._runs.settled_above(run)
         if above is not None and above.batch is not None:
             own.append(above.batch)
         for batch in (*own, *self._open):
@@ -301,7 +300,7 @@ class Session:
                 self._held.add(Ready(Problem(entry.where.line, "result-of-failed-turn", detail)))
             return
         run = batch.run
-        recorded = recorded_in(entry, reading, run, call.id, call.tool)
+        recorded = recorded_in(reading, run.key, entry.where, call.id, call.tool)
         if absent is None and reading.outcome is not None:
             self._held.add(ResultSlot(entry, batch, place, reading.outcome, recorded))
         elif recorded:
@@ -352,45 +351,12 @@ class Session:
         if named is None:
             return self._runs.bind(run_id, run)
         if run is not None and not run.settled and run is not named:
-            self._steer(run, named)
+            self._runs.steer(run, named)
         return named
-
-    def _steer(self, run: Run, into: Run) -> None:
-        """Make the user message that opened ``run``, and those right above it, steering of ``into``."""
-        while not run.settled and run is not into:
-            if run.opener is not None:
-                run.opener.steering = True
-            run.merged = into
-            if run.parent is None:
-                return
-            run = run.parent.root()
-
-    def _settle(self, run: Run) -> None:
-        """Make a run of its own of ``run``, and of those above it for which that is open."""
-        waiting: list[Run] = []
-        at: Run | None = run.root()
-        while at is not None and not at.settled:
-            waiting.append(at)
-            at = at.parent.root() if at.parent is not None else None
-        for each in reversed(waiting):
-            above = each.parent.root() if each.parent is not None else None
-            opener = each.opener
-            self._runs.settle(each)
-            if opener is None or above is None or above.ended or not above.over():
-                continue
-            if above.where.line < opener.where.line:
-                opener.before.append(self._runs.end(above))
-
-    def _settled_above(self, run: Run) -> Run | None:
-        """Return the nearest settled run that ``run`` hangs below."""
-        at: Run | None = run
-        while at is not None and not at.settled:
-            at = at.parent.root() if at.parent is not None else None
-        return at
 
     def _can_be_steered(self, run: Run) -> bool:
         """Whether a user message below ``run`` may have come into a run that goes on."""
-        above = self._settled_above(run)
+        above = self._runs.settled_above(run)
         return above is not None and above.batch is not None and not above.batch.closed
 
     def _at(self, run: Run, entry: Entry) -> Run:
@@ -398,12 +364,6 @@ class Session:
         return run
 
     # --- deciding
-
-    def _goes_on(self, run: Run) -> None:
-        """The run goes on: a compaction that waited for this was in it."""
-        if run.compaction is not None:
-            run.compaction.in_run = True
-            run.compaction = None
 
     def _pass(self, run: Run) -> None:
         """Something other than a result follows in the run: no more absent tools join the message before."""
@@ -422,15 +382,3 @@ class Session:
         self._pass(run)
         if run.batch is not None:
             self._close(run.batch)
-
-
-def recorded_in(entry: Entry, reading: Reading, run: Run, call_id: str | None, tool: str) -> list[Recorded]:
-    """Return the verdicts of the live engine that a result records."""
-    found: list[Recorded] = []
-    if reading.warned is not None:
-        found.append(Recorded(run.key, entry.where, "warning", call_id, tool, count=reading.warned))
-    veto = reading.veto
-    if veto is not None and veto.trigger:
-        kinds = ("block", "run_end") if veto.ends_run else ("block",)
-        found += [Recorded(run.key, entry.where, kind, call_id, tool, veto.detector, veto.count) for kind in kinds]
-    return found
