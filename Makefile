@@ -16,7 +16,9 @@ $(STAMP): pyproject.toml
 	@touch $(STAMP)
 
 demo: $(STAMP) ## Set up and replay the fixtures
-	$(BIN)/loopscan replay fixtures
+	$(BIN)/loopscan replay fixtures --ruleset 2026.9 --quiet
+	@echo
+	$(BIN)/loopscan replay fixtures/detectors/read-notes.jsonl fixtures/live/stopped.jsonl --ruleset 2026.9
 
 test: $(STAMP) ## Set up and run all tests
 	$(BIN)/python -m pytest

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from loopscan.errors import InputError
 from loopscan.events import Problem, Recorded
-from loopscan.marks import Kind, Mark
+from loopscan.marks import ENDS_RUN, Kind, Mark
 from loopscan.policy import Policy
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Step:
     times: int = 1
     """How many calls were folded into this step (``calls``), or left out (``elided``)."""
     became: str = "ran"
-    """``ran``, ``blocked``, ``not_run`` or ``absent``."""
+    """``ran``, ``blocked``, ``rejected``, ``not_run`` or ``absent``."""
     mark: Mark | None = None
     recorded: Recorded | None = None
     text: str | None = None
@@ -204,6 +204,7 @@ class Report:
             for live in agreement(session):
                 totals.recorded[live.recorded.kind] += 1
                 totals.recorded_agreeing += live.agrees
+                totals.recorded_not_reached += not live.reached
         return totals
 
     def to_dict(self) -> dict[str, Any]:
@@ -278,6 +279,8 @@ class Totals:
     """Verdicts of the live engine that the records show, by kind."""
     recorded_agreeing: int = 0
     """How many of them the replay agrees with."""
+    recorded_not_reached: int = 0
+    """How many of them came after the replay had ended their run."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object of the contract: every kind is there, the rest by name."""
@@ -302,6 +305,8 @@ class LiveVerdict:
     """``None``: the replay has no such mark."""
     agrees: bool
     """There is such a mark, with the same detector and count as far as these were recorded."""
+    reached: bool = True
+    """The replay had not ended the run before it."""
 
 
 def agreement(session: SessionReport) -> list[LiveVerdict]:
@@ -324,6 +329,11 @@ def agreement(session: SessionReport) -> list[LiveVerdict]:
             by_verdict.setdefault((*kind, mark.detector.value, mark.count), mark)
         by_kind.setdefault(kind, deque()).append(mark)
 
+    ended = {
+        mark.run: mark.where.line
+        for run, mark in session.marks()
+        if mark.kind in ENDS_RUN and mark.kind == run.outcome
+    }
     verdicts: list[LiveVerdict] = []
     for recorded in session.recorded:
         kind = (recorded.run, recorded.kind)
@@ -341,7 +351,8 @@ def agreement(session: SessionReport) -> list[LiveVerdict]:
             and recorded.detector in {None, found.detector.value}
             and recorded.count in {None, found.count}
         )
-        verdicts.append(LiveVerdict(recorded, found, agrees))
+        reached = found is not None or recorded.where.line <= ended.get(recorded.run, recorded.where.line)
+        verdicts.append(LiveVerdict(recorded, found, agrees, reached))
     return verdicts
 
 

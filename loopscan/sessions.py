@@ -142,13 +142,13 @@ def _show(event: Event, marks: list[Mark], timeline: Timeline, state: RunState) 
                 for mark in by_call.pop(slot.number, []):
                     timeline.mark(mark)
                 call = slot.call
-                timeline.call(state.batch.index, call.tool, slot.signature, call.arguments, _became(slot))
+                timeline.call(state.batch.index, call.tool, slot.signature, slot.arguments, _became(slot))
             marks = [mark for rest in by_call.values() for mark in rest]
         case UserMessage(steering=True):
             timeline.note(state.batches, "a steering message")
         case UserMessage(retry=True):
             timeline.note(state.batches, "the same prompt again")
-        case Compaction():
+        case Compaction() if not marks:
             timeline.note(state.batches, "compaction within the run" if event.in_run else "compaction between runs")
         case _:
             pass
@@ -161,4 +161,4 @@ def _became(slot: Slot) -> str:
         return "blocked"
     if isinstance(slot.call, AbsentCall):
         return "absent"
-    return "not_run" if slot.call.fate in (Fate.NOT_RUN, Fate.REJECTED) else "ran"
+    return {Fate.NOT_RUN: "not_run", Fate.REJECTED: "rejected"}.get(slot.call.fate, "ran")

@@ -36,6 +36,8 @@ class Verdict:
     paired_tool: str | None = None
     outcome: bytes | None = None
     lossy: bool = False
+    across: bool = False
+    """The count is of failing ``exec`` calls whatever their arguments."""
 
     @property
     def critical(self) -> bool:
@@ -56,12 +58,15 @@ def verdict(proposal: Proposal, scope: Scope, ahead: Projection, policy: Policy)
     if unknown >= policy.unknown_tool:
         return Verdict(Detector.UNKNOWN_TOOL_REPEAT, Level.CRITICAL, unknown, policy.unknown_tool, ("unknown", name))
 
-    stuck = scope.no_progress(tool, signature, ahead, across=ruleset.failures_across_arguments)
+    stuck = scope.no_progress(signature, ahead)
+    failing = scope.exec_failures(tool, signature, ahead) if ruleset.failures_across_arguments else 0
+    across, stuck = failing > stuck, max(failing, stuck)
     outcome = scope.newest_outcome(signature)
 
     def stuck_verdict(detector: Detector, level: Level, threshold: int) -> Verdict:
-        lossy = scope.is_lossy(signature, stuck) or (tool == "exec" and scope.is_lossy(None, stuck))
-        return Verdict(detector, level, stuck, threshold, (detector, signature, outcome), None, outcome, lossy)
+        lossy = scope.is_lossy(None if across else signature, stuck)
+        key = (detector, signature, outcome)
+        return Verdict(detector, level, stuck, threshold, key, None, outcome, lossy, across)
 
     if stuck >= policy.breaker:
         return stuck_verdict(Detector.GLOBAL_CIRCUIT_BREAKER, Level.CRITICAL, policy.breaker)

@@ -9,7 +9,7 @@ from typing import TypeVar
 from loopscan.engine.outcomes import Judged
 from loopscan.engine.streaks import Agreement, Alternation, Churn, ExecTail, Lane, Projection, UnknownTool
 
-_Streak = TypeVar("_Streak", UnknownTool, Agreement, ExecTail, Churn)
+_Streak = TypeVar("_Streak", UnknownTool, Agreement, ExecTail)
 
 
 @dataclass(slots=True, eq=False)
@@ -88,7 +88,7 @@ class Scope:
 
     Streaks that depend on outcomes take records in order, each when it is settled: records behind
     one that still waits for its outcome wait too. While some wait, such a streak is looked up by a
-    walk over the records; calls of one batch are the only ones that do in most sessions.
+    walk over those; in most sessions they are the calls of one batch.
     """
 
     def __init__(self, run_id: str | None) -> None:
@@ -168,15 +168,17 @@ class Scope:
         lane = self._lanes.get(signature)
         return (lane.live if lane else 0) + ahead.signatures[signature]
 
-    def no_progress(self, tool: str, signature: bytes, ahead: Projection, *, across: bool) -> int:
-        """Return the no-progress count of a proposed call; ``across`` arguments for failing ``exec`` calls."""
+    def no_progress(self, signature: bytes, ahead: Projection) -> int:
+        """Return the no-progress count of a proposed call, by its own signature."""
         lane = self._lanes.get(signature)
-        count = (lane.streak if lane else 0) + ahead.signatures[signature]
-        if across and tool == "exec" and ahead.tools <= {tool}:
-            failing = (self._exec if not self._waiting else self._walked(ExecTail())).count(signature)
-            if failing:
-                count = max(count, failing + ahead.calls)
-        return count
+        return (lane.streak if lane else 0) + ahead.signatures[signature]
+
+    def exec_failures(self, tool: str, signature: bytes, ahead: Projection) -> int:
+        """Return the count of ``exec`` calls that failed alike, whatever their arguments; 0 for other tools."""
+        if tool != "exec" or not ahead.tools <= {tool}:
+            return 0
+        failing = self._with_waiting(self._exec, ExecTail()).count(signature)
+        return failing + ahead.calls if failing else 0
 
     def newest_outcome(self, signature: bytes) -> bytes | None:
         """Return the newest outcome identity of a signature."""
@@ -197,7 +199,7 @@ class Scope:
         """Return the unknown-tool streak of a proposed tool and the name that is unknown."""
         if ahead.calls:
             return 0, None
-        streak = self._unknown if not self._waiting else self._walked(UnknownTool())
+        streak = self._with_waiting(self._unknown, UnknownTool())
         if streak.tool != tool:
             return 0, None
         return min(streak.count, len(self.records)), streak.name
@@ -214,7 +216,7 @@ class Scope:
         paired = ahead.newest_tool if ahead.calls else self.records[-1].tool
         evidence = False
         if not ahead.calls and self.records[-1].settled:
-            agreement = self._agreement if not self._waiting else self._walked(Agreement())
+            agreement = self._with_waiting(self._agreement, Agreement())
             evidence = agreement.start <= self._next - length
         return length + 1, paired, evidence, alternation.last
 
@@ -222,11 +224,21 @@ class Scope:
         """Return the argument-churn count of a proposed call."""
         if not ahead.tools <= {tool}:
             return 0
-        churn = self._churn if not self._waiting else self._walked(Churn())
+        churn = self._churn
+        if self._waiting:  # it passes over records without outcome; rulesets with this streak have a short history
+            churn = Churn()
+            for record in self.records:
+                churn.push(record)
         return churn.count(tool, signature)
 
-    def _walked(self, streak: _Streak) -> _Streak:
-        """Return ``streak`` over the records as they are now, those that wait counted as without outcome."""
-        for record in self.records:
-            streak.push(record)
-        return streak
+    def _with_waiting(self, settled: _Streak, fresh: _Streak) -> _Streak:
+        """Return a streak that a record without outcome ends, as it is while some records wait for theirs.
+
+        The first that waits ends it, so only what came after that one can count.
+        """
+        if not self._waiting:
+            return settled
+        if self.records[-1].settled:
+            for record in self._waiting:
+                fresh.push(record)
+        return fresh

@@ -21,12 +21,17 @@ def tool_name(name: str, ruleset: Ruleset) -> str:
     return plain
 
 
-def signature(tool: str, arguments: Json, ruleset: Ruleset) -> bytes:
-    """Return the identity of a call: the tool (as :func:`tool_name` gives it) and its arguments together."""
+def compared_arguments(tool: str, arguments: Json, ruleset: Ruleset) -> Json:
+    """Return what of the arguments makes two calls of ``tool`` the same."""
     if isinstance(arguments, dict):
         ignored = {argument for name, argument in ruleset.ignored_arguments if name == tool}
         if ignored & arguments.keys():
-            arguments = {key: value for key, value in arguments.items() if key not in ignored}
+            return {key: value for key, value in arguments.items() if key not in ignored}
+    return arguments
+
+
+def signature(tool: str, arguments: Json) -> bytes:
+    """Return the identity of a call: its tool (see :func:`tool_name`) and :func:`compared_arguments` together."""
     return identity([tool, arguments])
 
 

@@ -22,7 +22,7 @@ from loopscan.engine.guards import (
     UnknownToolGuard,
 )
 from loopscan.engine.history import History, Record
-from loopscan.engine.names import is_known_poll, signature, tool_name
+from loopscan.engine.names import compared_arguments, is_known_poll, signature, tool_name
 from loopscan.engine.outcomes import judge
 from loopscan.events import (
     AbsentCall,
@@ -30,6 +30,7 @@ from loopscan.events import (
     Compaction,
     Event,
     Fate,
+    Json,
     Result,
     RunEnded,
     Turn,
@@ -72,6 +73,8 @@ class Slot:
     number: int | None
     """Its number within the run; ``None`` for one that was not stored."""
     tool: str
+    arguments: Json
+    """What is compared of the call's arguments."""
     signature: bytes
     record: Record | None = None
     vetoed: bool = False
@@ -201,9 +204,8 @@ class SessionEngine:
         for call in calls:
             tool = tool_name(call.tool, self._ruleset)
             numbered = isinstance(call, Call) or call.position is not None
-            slots.append(
-                Slot(call, number if numbered else None, tool, signature(tool, call.arguments, self._ruleset))
-            )
+            arguments = compared_arguments(tool, call.arguments, self._ruleset)
+            slots.append(Slot(call, number if numbered else None, tool, arguments, signature(tool, arguments)))
             number += numbered
         places = [place for place, slot in enumerate(slots) if isinstance(slot.call, Call)]
         batch = Batch(run.batches, turn.where, slots, places, CallOrder(len(slots)))
@@ -358,7 +360,11 @@ class SessionEngine:
                         signature=_digest(slot.signature),
                         outcome=_digest(how[1]),
                         lossy=lossy,
-                        message=sentences.error_streak(slot.tool, run.errors.count),
+                        message=sentences.error_streak(
+                            slot.tool,
+                            run.errors.count,
+                            arguments_known=slot.number is not None,
+                        ),
                     )
                 )
                 self._end(run, Kind.ERROR_STREAK_END, batch.where)

@@ -63,7 +63,7 @@ def duration(seconds: float) -> str:
 
 def saved(value: Saved) -> str:
     """Return what would not have been reached: calls, tokens, money, time; what is unknown is left out."""
-    parts = [counted(value.calls, "call")]
+    parts = [counted(value.calls, "call")] if value.calls or not value.tokens else []
     if value.tokens:
         parts.append(counted(value.tokens, "token"))
     if value.cost_usd > 0:

@@ -176,7 +176,7 @@ def _summary(report: Report, totals: Totals) -> Iterator[RenderableType]:
         fields.add_row("clean", safe(counted(without, "session without marks", "sessions without marks")))
     if totals.marks.total():
         fields.add_row("marks", _marks_table(totals))
-        fields.add_row("tools", _main_tools(totals))
+        fields.add_row("by tool", _main_tools(totals))
     else:
         silent = report.policy.enabled is not True
         fields.add_row("marks", safe("none; mind that the detectors are silenced" if silent else "none"))
@@ -223,7 +223,10 @@ def _recorded_summary(totals: Totals) -> Text:
     kinds = sorted(totals.recorded.items())
     recorded = ", ".join(counted(count, clean(kind_words(kind), _TOOL)) for kind, count in kinds)
     line = safe(f"{recorded} on record; ")
-    agreeing, total = totals.recorded_agreeing, totals.recorded.total()
+    beyond = totals.recorded_not_reached
+    agreeing, total = totals.recorded_agreeing, totals.recorded.total() - beyond
+    if beyond:
+        line.append(f"{number(beyond)} after the replay had ended the run; ")
     if agreeing == total:
         line.append_text(safe("the replay agrees with all", "green"))
     else:
@@ -283,6 +286,7 @@ def _print_run(to: Console, run: RunReport, live: LiveRecord, options: Options) 
     to.print(line)
     grid = _timeline_grid()
     saving: RunReport | None = run
+    story: tuple[object, ...] | None = None
     for group in timeline(run, live):
         folded = len(group.rows) > 1
         for index, row in enumerate(group.rows):
@@ -292,7 +296,8 @@ def _print_run(to: Console, run: RunReport, live: LiveRecord, options: Options) 
                 body = _step_body(row, options)
             else:
                 ends = mark.kind in ENDS_RUN
-                body = _mark_body(row, group, saving if ends else None, options)
+                told, story = story, (mark.kind, mark.detector, mark.signature)
+                body = _mark_body(row, group, saving if ends else None, options, told=told == story)
                 saving = None if ends else saving
             place = "" if row.step.kind == "elided" else f"#{row.step.batch}"
             grid.add_row(safe(place, "dim"), sign, body)
@@ -324,16 +329,23 @@ def _step_body(row: Row, options: Options) -> Text:
     if step.recorded is not None:
         return _recorded_line(row.live[0])
     if step.kind == "calls":
-        return _call(step, row.times, options)
+        return _call(step, row.times, options, varied=row.varied)
     return safe(step.text or "", "dim", _MESSAGE)
 
 
-_BECAME = {"blocked": ("blocked", "red"), "not_run": ("not run", "dim"), "absent": ("no such tool", "yellow")}
+_BECAME = {
+    "blocked": ("blocked", "red"),
+    "rejected": ("arguments rejected", "yellow"),
+    "not_run": ("not run", "dim"),
+    "absent": ("no such tool", "yellow"),
+}
 
 
-def _call(step: Step, times: int, options: Options) -> Text:
+def _call(step: Step, times: int, options: Options, *, varied: bool = False) -> Text:
     line = safe(step.tool or "tool", limit=_TOOL)
-    if step.preview and options.previews:
+    if varied:
+        line.append(" with other arguments each time", "dim")
+    elif step.preview and options.previews:
         line.append(" ")
         line.append_text(safe(step.preview, "dim", _PREVIEW))
     if times > 1:
@@ -345,8 +357,12 @@ def _call(step: Step, times: int, options: Options) -> Text:
     return line
 
 
-def _mark_body(row: Row, group: Group, ended: RunReport | None, options: Options) -> Text:
-    """Return all that is to say at a mark; ``ended`` is its run where the mark is the first that ends it."""
+def _mark_body(row: Row, group: Group, ended: RunReport | None, options: Options, *, told: bool) -> Text:
+    """Return all that is to say at a mark.
+
+    ``ended`` is its run where the mark is the first that ends it; ``told`` says that the mark before it
+    was one of the same loop, whose sentence need not be said again.
+    """
     from rich.text import Text
 
     mark = row.step.mark
@@ -356,24 +372,26 @@ def _mark_body(row: Row, group: Group, ended: RunReport | None, options: Options
     head.append(KINDS[mark.kind], f"bold {style}")
     head.append(f" {mark.detector.value}", style)
     head.append(_numbers(mark))
-    if mark.tool is not None and not row.blocked:
+    if mark.tool is not None:
         head.append(" · ")
         head.append_text(safe(mark.tool, limit=_TOOL))
-    if mark.paired_tool is not None:
+    if mark.paired_tool not in {None, mark.tool}:
         head.append(" with ")
-        head.append_text(safe(mark.paired_tool, limit=_TOOL))
+        head.append_text(safe(mark.paired_tool or "", limit=_TOOL))
     if group.rounds > 1 and len(group.rows) == 1:
         head.append(" · ")
         head.append(_rounds(group), "bold")
     lines = [head]
-    if mark.message:
+    if mark.message and not told:
         lines.append(safe(mark.message, limit=_MESSAGE))
     if row.blocked or mark.blocked_calls:
         lines.append(_vetoed(row, mark, options))
     if ended is not None and _saves(ended):
         lines.append(Text.assemble(("not reached: ", "dim"), (saved(ended.not_reached), "bold")))
     if mark.lossy:
-        lines.append(safe("lossy: the record holds less than the live engine saw; this may be no loop", "yellow"))
+        lines.append(
+            safe("lossy: what the live engine compared is only partly on record; this may be no loop", "yellow")
+        )
     lines += _live(row, mark)
     return Text("\n").join(lines)
 
@@ -422,7 +440,7 @@ def _live(row: Row, mark: Mark) -> list[Text]:
     lines = []
     if agreeing:
         calls = f" on {counted(len(agreeing), 'call')}" if len(agreeing) > 1 else ""
-        lines.append(safe(f"live: the same{calls}", "green"))
+        lines.append(safe(f"live: the engine did the same{calls}", "green"))
     lines += [
         safe(f"live: {_verdict_words(verdict)}, which differs", "magenta")
         for verdict in row.live
@@ -434,6 +452,8 @@ def _live(row: Row, mark: Mark) -> list[Text]:
 def _recorded_line(verdict: LiveVerdict) -> Text:
     if verdict.agrees:
         return safe(f"live: {_verdict_words(verdict)}", "green")
+    if not verdict.reached:
+        return safe(f"live: {_verdict_words(verdict)}; the replay ended the run before", "dim")
     return safe(f"live: {_verdict_words(verdict)}; the replay has no such mark here", "magenta")
 
 
@@ -515,5 +535,7 @@ def _footer(report: Report, totals: Totals) -> Iterator[RenderableType]:
     if totals.lossy:
         lossy = counted(totals.lossy, "mark is lossy", "marks are lossy")
         yield safe(
-            f"{lossy}: details were cut when they were stored, so outcomes may look equal that were not.", "yellow"
+            f"{lossy}: what the live engine compared is only partly on record, so calls or outcomes may look"
+            " equal that were not.",
+            "yellow",
         )

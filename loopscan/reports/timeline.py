@@ -6,6 +6,7 @@ The data has every step; folding is a matter of showing.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from loopscan.events import Recorded
 from loopscan.marks import Kind, Mark
@@ -14,6 +15,8 @@ from loopscan.report import LiveVerdict, RunReport, SessionReport, Step, agreeme
 #: A group of up to this many rows is looked for; six tools taking turns are still seen as one loop.
 LONGEST_GROUP = 6
 _FEWEST_ROUNDS = 3
+#: From how many rows on calls of one tool with ever other arguments are shown as one row.
+_FEWEST_VARIED = 4
 #: How many groups of calls are shown before each mark, and after the last one; the rest is counted.
 NEAR = 8
 
@@ -30,6 +33,8 @@ class Row:
     """The vetoed calls of the batch, for a mark that vetoed them."""
     live: list[LiveVerdict] = field(default_factory=list)
     """What was recorded live of a mark's intervention, or the recorded verdict of a row of its own."""
+    varied: bool = False
+    """The row stands for calls of one tool, each with other arguments than the one before."""
     unrecorded: bool = False
     """The live engine's verdicts of this kind are on record in this session, but not this one."""
 
@@ -87,7 +92,7 @@ def timeline(run: RunReport, live: LiveRecord) -> list[Group]:
     """Return the run's steps as groups of rows, folded."""
     steps = run.steps or [Step("mark", batch=mark.batch, mark=mark) for mark in run.marks]
     shown = {step.mark for step in steps if step.mark is not None}
-    return _trim(_fold(_merge(_rows(steps, shown, live))))
+    return _trim(_vary(_fold(_merge(_rows(steps, shown, live)))))
 
 
 def _rows(steps: list[Step], shown: set[Mark], live: LiveRecord) -> list[Row]:
@@ -166,6 +171,26 @@ def _fold(rows: list[Row]) -> list[Group]:
         groups.append(Group(rows[at : at + best], best_rounds, rows[end - 1].last_batch))
         at = end
     return groups
+
+
+def _vary(groups: list[Group]) -> list[Group]:
+    """Show calls of one tool in a row, each with other arguments, as one row."""
+    varied: list[Group] = []
+    for _, same in groupby(groups, key=_kind_of_call):
+        rows = list(same)
+        if _kind_of_call(rows[0]) is None or len(rows) < _FEWEST_VARIED:
+            varied += rows
+            continue
+        first = rows[0].rows[0]
+        times = sum(group.rounds * group.rows[0].times for group in rows)
+        varied.append(Group([Row(first.step, times, rows[-1].last_batch, varied=True)], 1, rows[-1].last_batch))
+    return varied
+
+
+def _kind_of_call(group: Group) -> tuple[object, ...] | None:
+    """Return what calls have in common that differ in their arguments alone; nothing for other rows."""
+    step = group.rows[0].step
+    return (step.tool, step.became) if len(group.rows) == 1 and step.kind == "calls" else None
 
 
 def _trim(groups: list[Group]) -> list[Group]:

@@ -87,9 +87,9 @@ def test_every_streak_equals_its_plain_walk(
     records = reference.scope_of(plain, run, earlier)
     for tool, signature in CALLS:
         own = reference.no_progress(records, signature)
-        across = max(own, reference.exec_tail(records, signature)) if tool == "exec" else own
-        assert scope.no_progress(tool, signature, ahead, across=False) == own
-        assert scope.no_progress(tool, signature, ahead, across=True) == across
+        failing = reference.exec_tail(records, signature) if tool == "exec" else 0
+        assert scope.no_progress(signature, ahead) == own
+        assert scope.exec_failures(tool, signature, ahead) == failing
         assert scope.recent(signature, ahead) == reference.recent(records, signature)
         assert scope.unknown_tool(tool, ahead) == reference.unknown_tool(records, tool)
         assert scope.ping_pong(signature, ahead)[:3] == reference.ping_pong(records, signature)

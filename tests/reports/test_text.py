@@ -165,7 +165,7 @@ class TestHonesty:
 
     def test_lossy_marks_are_flagged(self) -> None:
         made = text(samples.compaction())
-        assert "lossy: the record holds less" in made
+        assert "lossy: what the live engine compared is only partly on record" in made
         assert "1 mark is lossy" in made
 
     def test_savings_are_an_upper_bound(self) -> None:
@@ -175,7 +175,7 @@ class TestHonesty:
     def test_what_the_live_engine_did_is_beside_the_mark(self) -> None:
         made = text(samples.live_verdicts())
         assert "the replay agrees with 3 of 5" in made
-        assert "live: the same on 3 calls" in made
+        assert "live: the engine did the same on 3 calls" in made
         assert "live: block ping_pong · count 24, which differs" in made
         assert "live: warning · count 10 · exec; the replay has no such mark here" in made
         assert "live: not on record" in made
@@ -190,7 +190,7 @@ class TestFolding:
     def test_blocks_at_the_same_count_are_one_row(self) -> None:
         made = text(samples.blocks_in_a_row())
         assert made.count("● block") == 1
-        assert "count 20, threshold 20 · ×20, to #39" in made
+        assert "count 20, threshold 20 · read · ×20, to #39" in made
 
     def test_calls_that_take_turns_are_one_group(self) -> None:
         made = text(samples.ping_pong())

@@ -34,7 +34,7 @@ def test_tools_taking_turns_are_one_group() -> None:
 
 
 def test_calls_far_from_every_mark_are_counted() -> None:
-    steps = [calls("read", batch=n, signature=str(n), preview=str(n)) for n in range(30)]
+    steps = [calls(f"tool {n}", batch=n) for n in range(30)]
     groups = folded(*steps, Step("mark", mark=MARK), *steps)
     kinds = [group.rows[0].step.kind for group in groups]
     assert kinds == ["elided", *["calls"] * NEAR, "mark", *["calls"] * NEAR, "elided"]
@@ -43,6 +43,19 @@ def test_calls_far_from_every_mark_are_counted() -> None:
 
 
 def test_what_was_left_out_before_adds_up() -> None:
-    steps = [calls("read", batch=n, signature=str(n), preview=str(n)) for n in range(10)]
+    steps = [calls(f"tool {n}", batch=n) for n in range(10)]
     groups = folded(Step("elided", times=100), *steps, Step("mark", mark=MARK))
     assert (groups[0].rows[0].step.kind, shown(groups)) == ("elided", 111)
+
+
+def test_calls_of_one_tool_with_ever_other_arguments_are_one_row() -> None:
+    steps = [calls("exec", batch=n, signature=str(n), preview=str(n)) for n in range(20)]
+    varied, mark = folded(*steps, Step("mark", mark=MARK))
+    (row,) = varied.rows
+    assert (row.varied, row.times, row.step.tool) == (True, 20, "exec")
+    assert not mark.rows[0].varied
+
+
+def test_three_are_still_shown_one_by_one() -> None:
+    steps = [calls("exec", batch=n, signature=str(n), preview=str(n)) for n in range(3)]
+    assert len(folded(*steps, Step("mark", mark=MARK))) == 4
