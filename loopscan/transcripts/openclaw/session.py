@@ -145,7 +145,7 @@ class Session:
         if steered is not None:
             opener.run, opener.steering = steered, True
             return self._at(steered, entry)
-        if run is not None and run.retryable and run.prompt == prompt:
+        if run is not None and run.retryable and run.stop not in FINAL_STOPS and run.prompt == prompt:
             opener.run, opener.retry = run, True
             run.goes_on(True)
             return self._at(run, entry)

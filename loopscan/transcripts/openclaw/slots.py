@@ -20,6 +20,7 @@ from loopscan.events import (
     Where,
 )
 from loopscan.transcripts.openclaw.entries import FAILED_STOPS, Entry, Object, RawCall, string, usage_of
+from loopscan.transcripts.openclaw.held import MAX_HELD
 from loopscan.transcripts.openclaw.runs import Run
 
 #: Results of absent tools at most this far apart belong to one message, in seconds. No model answers in less:
@@ -286,7 +287,9 @@ class AbsentGroup:
 
     def takes(self, made: float | None) -> bool:
         """Say whether a result made at ``made`` (seconds) is of the same message."""
-        return made is not None and self.latest is not None and abs(made - self.latest) <= ALIKE_SECONDS
+        if made is None or self.latest is None or len(self.absent) >= MAX_HELD:
+            return False
+        return abs(made - self.latest) <= ALIKE_SECONDS
 
     def force(self) -> None:
         """Close it."""

@@ -117,6 +117,16 @@ def test_the_prompt_again_after_a_copied_tail_is_a_retry() -> None:
     assert [(user.run, user.retry) for user in of(UserMessage, events)] == [("#1", False), ("#1", True)]
 
 
+def test_the_same_prompt_after_a_copied_tail_of_a_run_that_was_done_is_a_new_run() -> None:
+    made, asked = started()
+    made.says()
+    tail(made, below=asked, text="x [truncated]")
+    made.user("go")
+    made.says()
+    events, _ = read(made)
+    assert [(user.run, user.retry) for user in of(UserMessage, events)] == [("#1", False), ("#2", False)]
+
+
 def test_a_new_user_message_in_a_branch_ends_the_copy() -> None:
     """Else a provider that numbers calls from 0 would lose the calls of the next run."""
     made = Transcript()

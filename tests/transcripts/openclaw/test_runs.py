@@ -267,6 +267,20 @@ def test_a_compaction_after_a_stop_is_between_runs_though_the_same_prompt_follow
     assert [run for run, _, _ in users(events)] == ["#1", "#2"]
 
 
+def test_two_compactions_in_a_row_are_decided_by_the_same_message() -> None:
+    made = Transcript()
+    made.user()
+    made.says("", stop="error", errorMessage="context overflow")
+    made.compaction("one")
+    made.compaction("two")
+    made.says()
+    made.user()
+    made.says("", stop="error", errorMessage="context overflow")
+    made.compaction("three")
+    made.compaction("four")
+    assert compactions(made) == [("#1", True, None)] * 2 + [(None, False, None)] * 2
+
+
 @pytest.mark.parametrize("then", ["other prompt", None])
 def test_a_compaction_after_which_the_run_does_not_go_on_is_between_runs(then: str | None) -> None:
     made = Transcript()
