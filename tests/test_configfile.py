@@ -314,7 +314,11 @@ def test_a_broken_file_is_a_config_error_with_its_place(content: str | bytes, me
     assert str(caught.value).isprintable()
 
 
-@pytest.mark.parametrize("digits", ["1" * 5_000, "-" + "1" * 5_000, "1e999", "0x" + "f" * 500, "NaN", "-Infinity"])
+@pytest.mark.parametrize(
+    "digits",
+    ["1" * 5_000, "-" + "1" * 5_000, "1e999", "0x" + "f" * 500, "NaN", "-Infinity"],
+    ids=lambda digits: digits[:8],
+)
 def test_numbers_beyond_measure_fall_back_like_in_openclaw(digits: str, write: Write) -> None:
     policy = load_policy("2026.6", config=write(f"{{enabled: true, warningThreshold: {digits}}}"))
     assert policy.warning == 10

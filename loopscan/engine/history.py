@@ -3,34 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from typing import TypeVar
 
 from loopscan.engine.outcomes import Judged
+from loopscan.engine.records import Record
 from loopscan.engine.streaks import Agreement, Alternation, Churn, ExecTail, Lane, Projection, UnknownTool
 
 _Streak = TypeVar("_Streak", UnknownTool, Agreement, ExecTail)
-
-
-@dataclass(slots=True, eq=False)
-class Record:
-    """One call in the history."""
-
-    tool: str
-    signature: bytes
-    scope: Scope
-    position: int = -1
-    """Its number within the scope, counted from 0."""
-    settled: bool = False
-    """Its outcome is known, or it is known that none will come."""
-    outcome: bytes | None = None
-    no_progress: bool = False
-    failure: bytes | None = None
-    unknown_tool: str | None = None
-    veto: bool = False
-    passed_over: bool = False
-    """The exec-failure tail steps over it (a rejection by argument validation)."""
-    evicted: bool = False
 
 
 class History:
@@ -46,21 +25,22 @@ class History:
 
     def scope(self, run_id: str | None) -> Scope:
         """Return the scope of a run id, to look back over; ``None`` is a scope of its own."""
-        return self._scopes.get(run_id) or Scope(run_id)
+        return self._scopes.get(run_id) or Scope()
 
     def append(self, tool: str, signature: bytes, run_id: str | None, *, veto: bool = False) -> Record:
         """Append a record, cut the history, and return the record; its outcome is to be settled later."""
         scope = self._scopes.get(run_id)
         if scope is None:
-            scope = self._scopes[run_id] = Scope(run_id)
-        record = Record(tool, signature, scope, veto=veto, settled=veto)
+            scope = self._scopes[run_id] = Scope()
+        record = Record(tool, signature, run_id, veto=veto, settled=veto)
         self._records.append(record)
         scope.append(record)
         while len(self._records) > self._size:
             oldest = self._records.popleft()
-            oldest.scope.evict(oldest)
-            if not oldest.scope.records:
-                del self._scopes[oldest.scope.run_id]
+            left = self._scopes[oldest.run_id]
+            left.evict(oldest)
+            if not left.records:
+                del self._scopes[oldest.run_id]
         return record
 
     def settle(
@@ -80,7 +60,7 @@ class History:
             record.unknown_tool = judged.unknown_tool
             record.veto = judged.veto
             record.passed_over = passed_over
-        record.scope.settle(record, lossy=lossy)
+        self._scopes[record.run_id].settle(record, lossy=lossy)
 
 
 class Scope:
@@ -91,8 +71,7 @@ class Scope:
     walk over those; in most sessions they are the calls of one batch.
     """
 
-    def __init__(self, run_id: str | None) -> None:
-        self.run_id = run_id
+    def __init__(self) -> None:
         self.records: deque[Record] = deque()
         self._next = 0
         self._waiting: deque[Record] = deque()

@@ -21,9 +21,10 @@ from loopscan.engine.guards import (
     PostCompactionGuard,
     UnknownToolGuard,
 )
-from loopscan.engine.history import History, Record
+from loopscan.engine.history import History
 from loopscan.engine.names import compared_arguments, is_known_poll, signature, tool_name
 from loopscan.engine.outcomes import judge
+from loopscan.engine.records import Record
 from loopscan.events import (
     AbsentCall,
     Call,

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from loopscan.engine.history import Record
+from loopscan.engine.records import Record
 
 #: How often each signature has to occur before churn counts.
 CHURN_REPEATS: Final = 3

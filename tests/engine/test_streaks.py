@@ -5,8 +5,9 @@ from __future__ import annotations
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from loopscan.engine.history import History, Record
+from loopscan.engine.history import History
 from loopscan.engine.outcomes import Judged
+from loopscan.engine.records import Record
 
 from . import reference
 from .reference import Past
