@@ -29,3 +29,8 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401
 
     found = globals()[name] = getattr(import_module(_LAZY[name]), name)
     return found
+
+
+def __dir__() -> list[str]:
+    """List the public names, those that are not loaded yet included."""
+    return sorted({*globals(), *__all__})

@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import orjson
 
@@ -37,6 +37,7 @@ from loopscan.sanitize import clean
 #: Bytes that a configuration may have. Real ones have a few thousand; the JSON5 parser needs seconds for this many.
 MAX_BYTES: Final = 1 << 20
 
+_LISTED = 5
 _LOOKED_AT: Final = 200
 """Names that are searched for a near one, each up to ``_COMPARED`` characters: comparing takes time."""
 _COMPARED: Final = 80
@@ -105,6 +106,10 @@ class _Document:
         return values
 
 
+#: A configuration: its path, or the object that is in it.
+Config: TypeAlias = "str | os.PathLike[str] | Mapping[str, object]"
+
+
 @dataclass(frozen=True, slots=True)
 class _Agent:
     """One agent of a configuration."""
@@ -117,7 +122,7 @@ class _Agent:
 def load_policy(
     ruleset_name: str,
     *,
-    config: str | os.PathLike[str] | Mapping[str, object] | None = None,
+    config: Config | None = None,
     agent: str | None = None,
     overrides: Mapping[str, object] | None = None,
 ) -> Policy:
@@ -133,29 +138,52 @@ def load_policy(
     Raises :class:`~loopscan.errors.UsageError` for a ruleset that does not exist and
     :class:`~loopscan.errors.ConfigError` for a configuration that cannot be read or does not make sense.
     """
-    rules = ruleset(ruleset_name)
-    over = None
-    if overrides:
-        from_command_line = isinstance(overrides, CommandLineSettings)
-        over = Layer(
-            overrides,
-            "command line" if from_command_line else "argument",
-            path="" if from_command_line else "overrides",
-            dotted=True,
-        )
+    rules, over = ruleset(ruleset_name), _overrides(overrides)
     if config is None:
         notes = [] if agent is None else [_unknown_agent(agent, None, ())]
         return resolve(rules, overrides=over, notes=notes)
-    if isinstance(config, Mapping):
-        root, document = config, _Document(None)
-    elif isinstance(config, str | os.PathLike):
-        path = Path(config)
-        root, document = read_config(path), _Document(clean(str(path)))
-    else:
-        raise ConfigError(f"config must be a path or an object, not {shown(config)}")
+    root, document = _open(config)
     block = _global_block(root, document)
     own = None if agent is None else _agent_block(root, document, rules, agent)
     return resolve(rules, block=block, agent=own, overrides=over, notes=document.notes)
+
+
+def load_agent_policies(
+    ruleset_name: str, *, config: Config | None = None, overrides: Mapping[str, object] | None = None
+) -> dict[str, Policy]:
+    """Return the policies of the agents that have a block of their own, by :func:`agent_key`.
+
+    Arguments and errors are those of :func:`load_policy`.
+    """
+    if config is None:
+        return {}
+    rules, over = ruleset(ruleset_name), _overrides(overrides)
+    root, document = _open(config)
+    block = _global_block(root, document)
+    entries: dict[str, list[_Agent]] = {}
+    for agent in _agents(root, document, rules):
+        entries.setdefault(agent_key(agent.id), []).append(agent)
+    layers = {key: _own_block(own, own[0].id, document, rules) for key, own in entries.items()}
+    return {
+        key: resolve(rules, block=block, agent=own, overrides=over) for key, own in layers.items() if own is not None
+    }
+
+
+def _overrides(values: Mapping[str, object] | None) -> Layer | None:
+    if not values:
+        return None
+    if isinstance(values, CommandLineSettings):
+        return Layer(values, "command line", dotted=True)
+    return Layer(values, "argument", path="overrides", dotted=True)
+
+
+def _open(config: Config) -> tuple[Mapping[str, object], _Document]:
+    if isinstance(config, Mapping):
+        return config, _Document(None)
+    if isinstance(config, str | os.PathLike):
+        path = Path(config)
+        return read_config(path), _Document(clean(str(path)))
+    raise ConfigError(f"config must be a path or an object, not {shown(config)}")
 
 
 def read_config(path: Path) -> Mapping[str, object]:
@@ -286,16 +314,21 @@ def _shape(root: Mapping[str, object], document: _Document) -> str:
 
 
 def _agent_block(root: Mapping[str, object], document: _Document, rules: Ruleset, agent: str) -> Layer | None:
-    """Return the block of ``agent``, ``None`` if it has none.
-
-    2026.6 keeps agents in ``agents.list``, later releases in ``agents.entries``; both are read whatever the
-    ruleset, and its own place wins. Ids are compared trimmed and in lower case, as OpenClaw does.
-    """
+    """Return the agent's own block; ``None`` if it has none or is not in the configuration, which is a note."""
     known = list(_agents(root, document, rules))
-    own = [candidate for candidate in known if _agent_key(candidate.id) == _agent_key(agent)]
+    own = [candidate for candidate in known if agent_key(candidate.id) == agent_key(agent)]
     if not own:
         document.notes.append(_unknown_agent(agent, document, known))
         return None
+    return _own_block(own, agent, document, rules)
+
+
+def _own_block(own: Sequence[_Agent], agent: str, document: _Document, rules: Ruleset) -> Layer | None:
+    """Return the block of the agent whose entries are ``own``.
+
+    2026.6 keeps agents in ``agents.list``, later releases in ``agents.entries``; both are read whatever the
+    ruleset, and its own place wins.
+    """
     layers: list[Layer] = []
     for candidate in own:
         document.note_include(candidate.entry, candidate.path)
@@ -349,17 +382,20 @@ def _listed_agents(value: object, document: _Document) -> Iterator[_Agent]:
                 document.note_include(entry, path)
 
 
-def _agent_key(name: str) -> str:
+def agent_key(name: str) -> str:
+    """Return what two spellings of one agent's id have in common: OpenClaw compares them trimmed, in lower case."""
     return name.strip().lower()
 
 
 def _unknown_agent(agent: str, document: _Document | None, known: Sequence[_Agent]) -> Note:
     if document is None:
         return Note("ignored", "agent", f"agent {quoted(agent)}: without a configuration, the defaults apply")
-    near = _close(agent, [candidate.id for candidate in known[:_LOOKED_AT]], 0.6)
-    nearest = "" if near is None else f" (the nearest is {quoted(near)})"
+    ids = [candidate.id for candidate in known[:_LOOKED_AT]]
+    near = _close(agent, ids, 0.6)
+    listed = f" (it has {', '.join(quoted(each) for each in ids[:_LISTED])}{', …' if len(ids) > _LISTED else ''})"
+    hint = f" (the nearest is {quoted(near)})" if near is not None else listed if ids else ""
     where = document.source or "the configuration"
-    return Note("ignored", "agent", f"agent {quoted(agent)} is not in {where}{nearest}; the global block applies")
+    return Note("ignored", "agent", f"agent {quoted(agent)} is not in {where}{hint}; the global block applies")
 
 
 def _names(value: Iterable[object]) -> list[str]:

@@ -478,8 +478,8 @@ def _silenced(ruleset: Ruleset, enabled: bool | None, setting: _Setting | None, 
     return Note(
         "silenced",
         "enabled",
-        f"{cause}: {effect} (besides {_listed(left)}, always on); override enabled with true to see what would "
-        "have fired",
+        f"{cause}: {effect} (besides {_listed(left)}, always on); enabled=true in an override (--set) shows what "
+        "would have fired",
     )
 
 

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TypeVar
 
 from loopscan._version import __version__
-from loopscan.configfile import load_policy
+from loopscan.configfile import load_agent_policies, load_policy
 from loopscan.engine.session import Arm, Mode, ScopeRule
 from loopscan.errors import InputError, UsageError
 from loopscan.events import Problem, SessionEnded, SessionStarted
@@ -47,8 +47,9 @@ def replay(
     """Replay recorded sessions and return the report.
 
     ``paths`` are files and folders. ``config`` is the path of an OpenClaw configuration (JSON5) or an
-    already parsed ``tools.loopDetection`` object, ``agent`` the agent whose block goes over it,
-    ``overrides`` single fields that go over both. Without a configuration the rolling detectors are on.
+    already parsed ``tools.loopDetection`` object; the sessions of an agent that has a block of its own in
+    it are judged with that. ``agent`` is one agent whose block goes over it for all sessions instead, and
+    ``overrides`` are single fields that go over everything. Without a configuration the rolling detectors are on.
     ``mode`` is ``enforce`` or ``observe``, ``scope`` ``run`` or ``session``, ``arm`` ``auto``, ``always``
     or ``never`` (the post-compaction guard). ``jobs`` is the number of processes; it changes nothing in
     the report. ``previews`` keeps short, masked forms of arguments for people. ``progress`` is called
@@ -60,6 +61,7 @@ def replay(
     """
     options = Options(
         load_policy(ruleset, config=config, agent=agent, overrides=overrides),
+        load_agent_policies(ruleset, config=config, overrides=overrides) if agent is None else {},
         _choice(Mode, "mode", mode),
         _choice(ScopeRule, "scope", scope),
         _choice(Arm, "arm", arm),
@@ -73,6 +75,10 @@ def replay(
     for source, sessions in _replay_all(found.sources, options, jobs, debug=debug):
         report.sources.append(source)
         report.sessions += sessions
+        for session in sessions:
+            own = options.own_policy(session.agent)
+            if own is not None and session.agent is not None:
+                report.agents[session.agent] = own
         if progress:
             progress(source, len(found.sources))
     return report

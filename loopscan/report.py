@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from loopscan.errors import InputError
 from loopscan.events import Problem, Recorded
 from loopscan.marks import ENDS_RUN, Kind, Mark
-from loopscan.policy import Policy
+from loopscan.policy import Note, Policy
 
 if TYPE_CHECKING:
     import polars
@@ -33,12 +33,16 @@ INTERNAL_ERROR = "internal-error"
 
 @dataclass(slots=True)
 class Saved:
-    """What would not have been reached: an upper bound, since the record is all there is."""
+    """What would not have been reached: an upper bound, since the model might have recovered."""
 
     calls: int = 0
     tokens: int = 0
     cost_usd: float = 0.0
     seconds: float = 0.0
+    responses: int = 0
+    """Model responses, with calls or without."""
+    responses_without_usage: int = 0
+    """Those of which the record says no usage: tokens and dollars are without them."""
 
     def add(self, other: Saved) -> None:
         """Add ``other`` to this one."""
@@ -46,6 +50,8 @@ class Saved:
         self.tokens += other.tokens
         self.cost_usd += other.cost_usd
         self.seconds += other.seconds
+        self.responses += other.responses
+        self.responses_without_usage += other.responses_without_usage
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object of the contract."""
@@ -54,6 +60,8 @@ class Saved:
             "tokens": self.tokens,
             "cost_usd": round(self.cost_usd, 6),
             "seconds": round(self.seconds, 3),
+            "responses": self.responses,
+            "responses_without_usage": self.responses_without_usage,
         }
 
 
@@ -159,7 +167,7 @@ class Skipped:
     reason: str
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Report:
     """What a replay found."""
 
@@ -170,6 +178,23 @@ class Report:
     sources: list[SourceReport] = field(default_factory=list)
     sessions: list[SessionReport] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
+    agents: dict[str, Policy] = field(default_factory=dict)
+    """Agents with a block of their own whose sessions are in here, with the policy that these were judged by."""
+
+    def __repr__(self) -> str:
+        totals = self.count()
+        marks = ", ".join(f"{count} {kind.value}" for kind, count in totals.marks.items()) or "no marks"
+        return f"<Report: {totals.sessions} sessions, {totals.calls} calls, {marks}>"
+
+    @property
+    def silenced(self) -> list[Note]:
+        """Why detectors were off, for all sessions or for those of single agents; empty where they were on."""
+        return [
+            note
+            for policy in (self.policy, *self.agents.values())
+            for note in policy.notes
+            if note.kind == "silenced"
+        ]
 
     def unread(self, error: InputError) -> None:
         """Add a source that was named and cannot be read."""
@@ -216,6 +241,7 @@ class Report:
             "mode": self.mode,
             "scope": self.scope,
             "config": config_dict(self.policy),
+            "agents": {agent: config_dict(policy) for agent, policy in sorted(self.agents.items())},
             "sources": [_source_dict(source) for source in self.sources],
             "skipped": [{"path": file.path, "reason": file.reason} for file in self.skipped],
             "sessions": [_session_dict(session) for session in self.sessions],
@@ -288,7 +314,9 @@ class Totals:
             "sessions": self.sessions,
             "runs": self.runs,
             "calls": self.calls,
+            "sessions_with_marks": self.sessions_with_marks,
             "suppressed_warnings": self.suppressed_warnings,
+            "blocked_calls": self.blocked_calls,
             "marks": {kind.value: self.marks[kind] for kind in Kind},
             "by_detector": dict(sorted(self.by_detector.items())),
             "by_tool": dict(sorted(self.by_tool.items())),

@@ -104,5 +104,5 @@ def ruleset(name: str) -> Ruleset:
     try:
         return RULESETS[name]
     except KeyError:
-        known = ", ".join(RULESETS)
+        known = ", ".join(f"{known} ({each.covers})" for known, each in RULESETS.items())
         raise UsageError(f"there is no ruleset {name!r}; known: {known}") from None

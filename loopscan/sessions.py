@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+from loopscan.configfile import agent_key
 from loopscan.engine.session import Arm, Mode, RunState, ScopeRule, SessionEngine, Slot
 from loopscan.events import (
     AbsentCall,
@@ -31,14 +33,21 @@ class Options:
     """What every session is replayed with."""
 
     policy: Policy
+    agents: Mapping[str, Policy] = field(default_factory=dict)
+    """Policies of agents that have a block of their own, by :func:`agent_key`; they go before ``policy``."""
     mode: Mode = Mode.ENFORCE
     scope: ScopeRule = ScopeRule.RUN
     arm: Arm = Arm.AUTO
     previews: bool = True
 
-    def engine(self) -> SessionEngine:
-        """Return a fresh engine for one session."""
-        return SessionEngine(self.policy, mode=self.mode, scope=self.scope, arm=self.arm)
+    def own_policy(self, agent: str | None) -> Policy | None:
+        """Return the policy of an agent that has a block of its own."""
+        return self.agents.get(agent_key(agent)) if agent is not None else None
+
+    def engine(self, agent: str | None) -> SessionEngine:
+        """Return a fresh engine for one session of ``agent``."""
+        policy = self.own_policy(agent) or self.policy
+        return SessionEngine(policy, mode=self.mode, scope=self.scope, arm=self.arm)
 
 
 @dataclass(slots=True)
@@ -56,7 +65,7 @@ class SessionReplay:
     def __init__(self, source: str, started: SessionStarted, options: Options) -> None:
         at = started.where.time
         self._report = SessionReport(source, started.session, started.agent, started.model, at, at)
-        self._engine = options.engine()
+        self._engine = options.engine(started.agent)
         self._previews = options.previews
         self._runs: dict[str, _Run] = {}
 
@@ -119,6 +128,9 @@ def _add_not_reached(event: Event, report: RunReport, state: RunState) -> None:
     if isinstance(event, Turn | UnknownToolStopped):
         saved.tokens += event.usage.total
         saved.cost_usd += event.usage.cost_usd
+        if isinstance(event, UnknownToolStopped) or event.stored:
+            saved.responses += 1
+            saved.responses_without_usage += event.usage.total == 0
     if isinstance(event, Turn):
         saved.calls += event.stored_calls
     end = state.ended_at.time if state.ended_at else None

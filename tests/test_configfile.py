@@ -13,7 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loopscan.configfile import MAX_BYTES, CommandLineSettings, load_policy, parse_settings, read_config
+from loopscan.configfile import (
+    MAX_BYTES,
+    CommandLineSettings,
+    load_agent_policies,
+    load_policy,
+    parse_settings,
+    read_config,
+)
 from loopscan.errors import ConfigError, UsageError
 from loopscan.policy import FIELDS, Policy
 from loopscan.sanitize import clean
@@ -403,3 +410,28 @@ def test_any_bytes_give_an_object_or_a_config_error(tmp_path_factory: pytest.Tem
     except ConfigError as error:
         text = str(error)
         assert text == clean(text)
+
+
+def test_agents_with_a_block_of_their_own_have_a_policy_each() -> None:
+    config = {
+        "tools": {"loopDetection": {"enabled": True, "warningThreshold": 11}},
+        "agents": {
+            "list": [
+                {"id": " Builder ", "tools": {"loopDetection": {"criticalThreshold": 15}}},
+                {"id": "plain"},
+                {"id": "builder", "tools": {"loopDetection": {"criticalThreshold": 99}}},
+            ],
+            "entries": {"scribe": {"tools": {"loopDetection": {"enabled": False}}}},
+        },
+    }
+    policies = load_agent_policies("2026.6", config=config)
+    assert set(policies) == {"builder", "scribe"}
+    assert (policies["builder"].warning, policies["builder"].critical) == (11, 15)
+    assert policies["scribe"].enabled is False
+    assert load_agent_policies("2026.6") == {}
+
+
+def test_an_unknown_agent_is_told_who_there_is() -> None:
+    config = {"agents": {"list": [{"id": "builder"}, {"id": "scribe"}]}}
+    (note, *_) = load_policy("2026.6", config=config, agent="zzz").notes
+    assert '"builder", "scribe"' in note.message

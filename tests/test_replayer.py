@@ -61,7 +61,14 @@ def test_what_would_not_have_been_reached_is_counted_to_the_unit(folder: Path) -
     assert (run.outcome, run.calls, run.batches, run.blocked_calls) == ("run_end", 30, 30, 2)
     # 22 calls were reached, the last of them vetoed; 8 messages with a call and the final text were not.
     # The run ended with the 22nd message, and the final text came 18 s after that.
-    assert run.not_reached.to_dict() == {"calls": 8, "tokens": 900, "cost_usd": 2.25, "seconds": 18.0}
+    assert run.not_reached.to_dict() == {
+        "calls": 8,
+        "tokens": 900,
+        "cost_usd": 2.25,
+        "seconds": 18.0,
+        "responses": 9,
+        "responses_without_usage": 0,
+    }
     assert (session.model, session.calls) == ("some-model", 30)
     assert report.to_dict()["totals"]["not_reached"]["calls"] == 8
 
@@ -96,6 +103,50 @@ def test_a_configuration_is_obeyed_and_overrides_go_over_it(folder: Path) -> Non
     off = loopscan.replay(folder / "b.jsonl", ruleset="2026.6", config=block, overrides={"enabled": False})
     assert off.count().marks.total() == 0
     assert [note.kind for note in off.policy.notes] == ["silenced"]
+
+
+AGENTS = {
+    "tools": {"loopDetection": {"enabled": True}},
+    "agents": {"list": [{"id": "Scribe", "tools": {"loopDetection": {"enabled": False}}}, {"id": "main"}]},
+}
+
+
+def test_each_session_is_judged_with_its_own_agents_block(tmp_path: Path) -> None:
+    for agent in ("main", "scribe", "other"):
+        folder = tmp_path / "agents" / agent / "sessions"
+        folder.mkdir(parents=True)
+        (folder / "s.jsonl").write_bytes(looping(12, session=agent).bytes())
+    report = loopscan.replay(tmp_path, ruleset="2026.6", config=AGENTS)
+    assert {session.agent: len(list(session.marks())) for session in report.sessions} == {
+        "main": 1,
+        "other": 1,
+        "scribe": 0,
+    }
+    assert list(report.agents) == ["scribe"]
+    assert [note.kind for note in report.silenced] == ["silenced"]
+    assert report.to_dict()["agents"]["scribe"]["values"]["enabled"]["value"] is False
+    forced = loopscan.replay(tmp_path, ruleset="2026.6", config=AGENTS, agent="scribe")
+    assert forced.count().marks.total() == 0
+    assert forced.agents == {}
+
+
+def test_responses_without_usage_are_counted(tmp_path: Path) -> None:
+    made = Transcript()
+    made.user()
+    for number in range(30):
+        made.asks(call(f"c{number}"), **({"usage": USAGE} if number == 25 else {}))
+        made.result(f"c{number}", "the same")
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(made.bytes())
+    (run,) = loopscan.replay(path, ruleset="2026.9").sessions[0].runs
+    saved = run.not_reached
+    assert (saved.tokens, saved.responses, saved.responses_without_usage) == (100, 8, 7)
+
+
+def test_a_report_shows_itself_in_one_line(folder: Path) -> None:
+    assert repr(loopscan.replay(folder, ruleset="2026.9")) == (
+        "<Report: 3 sessions, 45 calls, 2 warning, 2 block, 1 run_end>"
+    )
 
 
 def test_what_cannot_be_read_does_not_stop_the_others(folder: Path) -> None:

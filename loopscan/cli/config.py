@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
     from loopscan.policy import Origin, Policy
 
-app = typer.Typer(name="config", help="Look at a configuration of OpenClaw.", no_args_is_help=True)
+app = typer.Typer(
+    name="config", help="Look at a configuration of OpenClaw.", no_args_is_help=True, rich_markup_mode=None
+)
 
 
 class Format(StrEnum):

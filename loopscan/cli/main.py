@@ -10,7 +10,7 @@ import typer
 from loopscan._version import __version__
 from loopscan.cli import config, replay
 from loopscan.cli.terminal import quiet_stdout, say
-from loopscan.errors import LoopscanError
+from loopscan.errors import LoopscanError, UsageError
 
 #: What an error means that nobody foresaw: the fault is ours.
 INTERNAL_ERROR = 70
@@ -20,6 +20,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain help: nothing cut, no colours, and a third of the time
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("replay")(replay.replay)
@@ -52,6 +53,11 @@ def run() -> None:
         fail(str(error), error.exit_code)
     except BrokenPipeError:
         quiet_stdout()
+    except OSError as error:  # what is read and what goes to files is caught where it happens
+        if debug:
+            raise
+        quiet_stdout()
+        fail(f"cannot write to standard output: {error.strerror or 'input/output error'}", UsageError.exit_code)
     except Exception as error:
         if debug:
             raise

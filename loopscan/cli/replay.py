@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -69,7 +70,8 @@ def replay(
         typer.Option(help="openclaw.json, or its tools.loopDetection block (JSON5).", metavar="FILE"),
     ] = None,
     agent: Annotated[
-        str | None, typer.Option(help="Agent whose block goes over the global one.", metavar="ID")
+        str | None,
+        typer.Option(help="Judge all sessions with this agent's block, not each with its own agent's.", metavar="ID"),
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -86,34 +88,40 @@ def replay(
         Arm, typer.Option(help="When a compaction within a run arms the post-compaction guard.")
     ] = Arm.AUTO,
     format_: Annotated[
-        str, typer.Option("--format", help="What goes to standard output: text, json, jsonl.", metavar="FORMAT")
-    ] = "text",
+        str | None,
+        typer.Option("--format", help="What goes to standard output: text (default), json, jsonl.", metavar="FORMAT"),
+    ] = None,
     outputs: Annotated[
         list[str] | None,
         typer.Option("--output", "-o", help="Write a report to a file as well; repeatable.", metavar="FORMAT=FILE"),
     ] = None,
-    fail_on: Annotated[FailOn, typer.Option(help="Exit with 1 from this kind of mark on.")] = FailOn.NEVER,
+    fail_on: Annotated[
+        FailOn,
+        typer.Option(help="Exit with 1 at such a mark or a graver one; end: run ends, aborts and stops of a guard."),
+    ] = FailOn.NEVER,
     jobs: Annotated[int, typer.Option(help="Processes to work with.", min=1, metavar="N")] = 1,
     skip_errors: Annotated[
-        bool, typer.Option("--skip-errors", help="Exit with 0 although some input was unreadable.")
+        bool, typer.Option("--skip-errors", help="Do not exit with 3 for input that could not be read.")
     ] = False,
     allow_empty: Annotated[
-        bool, typer.Option("--allow-empty", help="Exit with 0 although there was no transcript.")
+        bool, typer.Option("--allow-empty", help="Do not exit with 3 for want of a transcript.")
     ] = False,
     no_previews: Annotated[
         bool, typer.Option("--no-previews", help="Leave out the (masked) arguments of calls.")
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the summary alone.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print the summary alone; reports in files stay whole.")
+    ] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print every session and every problem.")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
 ) -> None:
     """Replay recorded sessions and mark where loop detection would have stepped in."""
     from loopscan.configfile import parse_settings
-    from loopscan.reports.base import Options, Target, parse_target, prepare, write_all
+    from loopscan.reports.base import STDOUT, Options, Target, parse_target, prepare, write_all
 
-    targets = [Target(format_), *map(parse_target, outputs or ())]
-    if any(target.path == "-" for target in targets[1:]):
-        del targets[0]
+    targets = [parse_target(output) for output in outputs or ()]
+    if format_ is not None or not any(target.path == STDOUT for target in targets):
+        targets.insert(0, Target(format_ or "text"))
     ready = prepare(targets)
     overrides = parse_settings(settings or ())
     from loopscan.replayer import replay as run
@@ -138,12 +146,9 @@ def replay(
     except KeyboardInterrupt:
         say(f"interrupted after {len(done)} sources; no report was written")
         raise typer.Exit(130) from None
-    for source in report.sources:
-        for problem in source.failures:
-            say(f"error: {problem.detail}")
     code = exit_code(report, fail_on, skip_errors=skip_errors, allow_empty=allow_empty)
-    if code == NO_INPUT and not report.sessions and not any(source.failures for source in report.sources):
-        say("error: no transcript found; name session files or folders that hold them, or use --allow-empty")
+    for line in remarks(report, fail_on, code, text_shown=ready[0].target == Target("text")):
+        say(line)
     try:
         write_all(report, ready, Options(previews=not no_previews, verbose=verbose, quiet=quiet))
     except BrokenPipeError:
@@ -152,16 +157,35 @@ def replay(
 
 
 def exit_code(report: Report, fail_on: FailOn, *, skip_errors: bool, allow_empty: bool) -> int:
-    """Return the exit code: unreadable input first, then findings at or above ``fail_on``."""
+    """Return the exit code: input that could not be read goes before findings at or above ``fail_on``."""
     if any(source.failures for source in report.sources) and not skip_errors:
         return NO_INPUT
     if not report.sessions and not allow_empty:
         return NO_INPUT
-    return (
-        FINDINGS
-        if any(severity(mark.kind) >= _FROM[fail_on] for s in report.sessions for _, mark in s.marks())
-        else 0
-    )
+    return FINDINGS if findings(report, fail_on) else 0
+
+
+def findings(report: Report, fail_on: FailOn) -> int:
+    """Return how many marks are at or above ``fail_on``."""
+    return sum(severity(mark.kind) >= _FROM[fail_on] for session in report.sessions for _, mark in session.marks())
+
+
+def remarks(report: Report, fail_on: FailOn, code: int, *, text_shown: bool) -> Iterator[str]:
+    """Yield what is to be said beside the report, a line each: the exit code must not come as a surprise."""
+    failures = [problem.detail for source in report.sources for problem in source.failures]
+    for detail in failures:
+        yield f"error: {detail}"
+    if code == NO_INPUT and not report.sessions and not failures:
+        reasons = Counter(file.reason for file in report.skipped)
+        skipped = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common(3))
+        looked = f" ({len(report.skipped)} files skipped: {skipped})" if skipped else ""
+        yield f"error: no transcript found{looked}; name session files or their folders, or use --allow-empty"
+    if not text_shown or fail_on is not FailOn.NEVER:
+        for note in report.silenced:
+            yield f"detectors are silenced: {note.message}"
+    if code == FINDINGS:
+        found = findings(report, fail_on)
+        yield f"{found} {'mark' if found == 1 else 'marks'} at or above --fail-on {fail_on.value}"
 
 
 def severity(kind: Kind) -> int:

@@ -42,7 +42,7 @@ class Options:
     verbose: bool = False
     """Every session and every problem, also those that are summed up otherwise."""
     quiet: bool = False
-    """The summary alone."""
+    """The summary alone; reports in files are always whole."""
     color: bool | None = None
     """``None``: where the output is a terminal and ``NO_COLOR`` is not set."""
     width: int | None = None
@@ -158,7 +158,7 @@ def write_all(
         if output.target.path == STDOUT:
             _write_stream(report, output.reporter, options, sys.stdout if stdout is None else stdout)
         else:
-            plain = replace(options, color=bool(options.color))
+            plain = replace(options, color=bool(options.color), quiet=False)
             with _complete_file(output.target.path) as raw:
                 _write_stream(report, output.reporter, plain, raw)
 
@@ -205,13 +205,13 @@ class _Decoding:
 @contextmanager
 def _complete_file(name: str) -> Iterator[BinaryIO]:
     """Yield a file that takes the place of ``name`` once it is complete, and leaves no trace if it is not."""
-    path = Path(os.path.realpath(name))
+    path = Path(name)
     try:
-        special = path.exists() and not stat.S_ISREG(path.stat().st_mode)
-        if special:  # a pipe or a device has no place to put another file into
-            with path.open("wb") as stream:
+        if path.exists() and not stat.S_ISREG(path.stat().st_mode):
+            with path.open("wb") as stream:  # a pipe or a device has no place to put another file into
                 yield stream
             return
+        path = Path(os.path.realpath(name))
         draft = path.with_name(f".loopscan-{secrets.token_hex(8)}.tmp")
         try:
             with draft.open("xb") as stream:

@@ -62,7 +62,7 @@ def duration(seconds: float) -> str:
 
 
 def saved(value: Saved) -> str:
-    """Return what would not have been reached: calls, tokens, money, time; what is unknown is left out."""
+    """Return what would not have been reached: calls, tokens, money, time; what is unknown is left out or said."""
     parts = [counted(value.calls, "call")] if value.calls or not value.tokens else []
     if value.tokens:
         parts.append(counted(value.tokens, "token"))
@@ -70,7 +70,10 @@ def saved(value: Saved) -> str:
         parts.append(money(value.cost_usd))
     if value.seconds >= 1:
         parts.append(duration(value.seconds))
-    return ", ".join(parts)
+    words = ", ".join(parts)
+    if value.responses_without_usage:
+        words += f" (usage of {counted(value.responses_without_usage, 'response')} is not on record)"
+    return words
 
 
 def moment(seconds: float) -> str:
@@ -79,6 +82,11 @@ def moment(seconds: float) -> str:
         return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     except (OverflowError, ValueError, OSError):
         return "at an impossible time"
+
+
+def clock(seconds: float) -> str:
+    """Return the time of day in UTC, as ``10:00:00``, of a time in seconds since the epoch."""
+    return moment(seconds).removesuffix(" UTC")[-8:]
 
 
 def span(started: float | None, ended: float | None) -> str | None:

@@ -10,7 +10,7 @@ from loopscan.policy import Policy
 from loopscan.report import LiveVerdict, Report, RunReport, SessionReport, SourceReport, Step, Totals
 from loopscan.reports.base import Options
 from loopscan.reports.console import console, safe
-from loopscan.reports.phrases import KINDS, OUTCOMES, UPPER_BOUND, counted, kind_words, number, saved, span
+from loopscan.reports.phrases import KINDS, OUTCOMES, UPPER_BOUND, clock, counted, kind_words, number, saved, span
 from loopscan.reports.timeline import Group, LiveRecord, Row, timeline
 from loopscan.sanitize import clean
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 BINARY = False
 
+_FIELD = 13  # columns that the names of fields take
 _TOOL = 40
 _SESSION = 60
 _SOURCE = 90
@@ -42,7 +43,7 @@ def write(report: Report, out: TextIO, options: Options) -> None:
     for part in _header(report):
         to.print(part)
     to.print()
-    for part in _summary(report, totals):
+    for part in _summary(report, totals, to.width):
         to.print(part)
     if options.quiet:
         return
@@ -96,10 +97,25 @@ def _header(report: Report) -> Iterator[RenderableType]:
     )
     fields = _fields()
     fields.add_row("settings", _settings(policy))
-    for note in policy.notes:
-        style = "bold yellow" if note.kind == "silenced" else "yellow"
-        fields.add_row(safe(note.kind, style), safe(note.message, style if note.kind == "silenced" else ""))
+    _add_notes(fields, policy)
+    for agent, own in sorted(report.agents.items()):
+        fields.add_row(safe(f"agent {clean(agent, _TOOL)}"), _settings(own))
+        _add_notes(fields, own)
     yield fields
+
+
+def _add_notes(fields: Table, policy: Policy) -> None:
+    """Say what is odd about a configuration, what silences the detectors first; ignored fields in one row."""
+    ignored = [note for note in policy.notes if note.kind == "ignored" and note.field in policy.origins]
+    for note in sorted(policy.notes, key=lambda note: note.kind != "silenced"):
+        if note.kind == "silenced":
+            fields.add_row(safe(note.kind, "bold yellow"), safe(note.message, "bold yellow"))
+        elif note not in ignored or len(ignored) == 1:
+            fields.add_row(safe(note.kind, "yellow"), safe(note.message))
+    if len(ignored) > 1:
+        names = ", ".join(dict.fromkeys(note.field for note in ignored))
+        words = f"{names}: ruleset {policy.ruleset.name} has fixed numbers and reads enabled alone"
+        fields.add_row(safe("ignored", "yellow"), safe(words))
 
 
 def _settings(policy: Policy) -> Text:
@@ -153,7 +169,7 @@ def _origin(policy: Policy, name: str, unconfigured: str | None = None) -> str:
 # -- the summary --------------------------------------------------------------------------------
 
 
-def _summary(report: Report, totals: Totals) -> Iterator[RenderableType]:
+def _summary(report: Report, totals: Totals, width: int) -> Iterator[RenderableType]:
     yield _heading("Summary")
     fields = _fields()
     read = [
@@ -175,16 +191,19 @@ def _summary(report: Report, totals: Totals) -> Iterator[RenderableType]:
     if without:
         fields.add_row("clean", safe(counted(without, "session without marks", "sessions without marks")))
     if totals.marks.total():
-        fields.add_row("marks", _marks_table(totals))
-        fields.add_row("by tool", _main_tools(totals))
+        fields.add_row("marks", _marks(totals, width))
+        if totals.by_tool:
+            fields.add_row("on tools", _main_tools(totals))
     else:
-        silent = report.policy.enabled is not True
-        fields.add_row("marks", safe("none; mind that the detectors are silenced" if silent else "none"))
+        fields.add_row("marks", safe("none; mind that detectors are silenced" if report.silenced else "none"))
     if totals.suppressed_warnings:
-        held = counted(totals.suppressed_warnings, "further warning")
-        fields.add_row("kept back", safe(f"{held} by the engine's rate limit"))
+        held = counted(totals.suppressed_warnings, "warning")
+        fields.add_row("kept back", safe(f"{held} that the engine's rate limit (one in ten counts) does not let out"))
     if totals.blocked_calls:
-        fields.add_row("blocked", safe(counted(totals.blocked_calls, "call")))
+        line = safe(counted(totals.blocked_calls, "call"))
+        if not report.policy.ruleset.batch_admission:
+            line.append(" (each alone: this release never ends a run, so what the model spent stays spent)", "dim")
+        fields.add_row("blocked", line)
     if totals.not_reached.calls or totals.not_reached.tokens:
         reached = safe(saved(totals.not_reached), "bold")
         reached.append(f" ({UPPER_BOUND})", "not bold dim")
@@ -194,15 +213,29 @@ def _summary(report: Report, totals: Totals) -> Iterator[RenderableType]:
     yield fields
 
 
-def _marks_table(totals: Totals) -> Table:
-    from rich.table import Table
+def _marks(totals: Totals, width: int) -> RenderableType:
+    """Return how many marks of which kind each detector made: a table, or lines where a table is too wide."""
     from rich.text import Text
 
     kinds = [kind for kind in Kind if totals.marks[kind]]
+    names = max(len(detector) for detector in totals.by_detector)
+    if _FIELD + names + sum(2 + len(KINDS[kind]) for kind in kinds) <= width:
+        return _marks_table(totals, kinds)
+    lines = []
+    for detector in sorted(totals.by_detector):
+        made = [(totals.by_detector_and_kind[detector, kind], KINDS[kind]) for kind in kinds]
+        lines.append(safe(f"{detector}: " + ", ".join(f"{number(count)} {kind}" for count, kind in made if count)))
+    return Text("\n").join(lines)
+
+
+def _marks_table(totals: Totals, kinds: list[Kind]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     table.add_column("by detector", no_wrap=True)
     for kind in kinds:
-        table.add_column(KINDS[kind], justify="right")
+        table.add_column(KINDS[kind], justify="right", no_wrap=True)
     ordered = sorted(totals.by_detector.items(), key=lambda item: (-item[1], item[0]))
     for detector, _ in ordered:
         cells = [totals.by_detector_and_kind[detector, kind] for kind in kinds]
@@ -231,6 +264,7 @@ def _recorded_summary(totals: Totals) -> Text:
         line.append_text(safe("the replay agrees with all", "green"))
     else:
         line.append_text(safe(f"the replay agrees with {number(agreeing)} of {number(total)}", "yellow"))
+        line.append(" (were they recorded under this ruleset and configuration?)", "dim")
     return line
 
 
@@ -290,7 +324,7 @@ def _print_run(to: Console, run: RunReport, live: LiveRecord, options: Options) 
     for group in timeline(run, live):
         folded = len(group.rows) > 1
         for index, row in enumerate(group.rows):
-            sign = safe("│" if index else "┌", "dim") if folded else _sign(row)
+            sign = safe("│" if index else "┌", "dim") if folded and row.step.mark is None else _sign(row)
             mark = row.step.mark
             if mark is None:
                 body = _step_body(row, options)
@@ -378,6 +412,8 @@ def _mark_body(row: Row, group: Group, ended: RunReport | None, options: Options
     if mark.paired_tool not in {None, mark.tool}:
         head.append(" with ")
         head.append_text(safe(mark.paired_tool or "", limit=_TOOL))
+    if mark.where.time is not None:
+        head.append(f" · {clock(mark.where.time)}", "dim")
     if group.rounds > 1 and len(group.rows) == 1:
         head.append(" · ")
         head.append(_rounds(group), "bold")

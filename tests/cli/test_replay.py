@@ -135,6 +135,56 @@ def test_several_reports_at_once(loop: Path, tmp_path: Path) -> None:
     assert again.read_bytes() == target.read_bytes()
 
 
+def test_what_silences_the_detectors_is_said_where_nobody_reads_the_text(loop: Path, tmp_path: Path) -> None:
+    off = tmp_path / "off.json"
+    off.write_text("{ tools: { loopDetection: { enabled: false } } }")
+    for options in (("--format", "json"), ("--fail-on", "warning")):
+        done = run("replay", loop, "--config", off, *options)
+        assert done.returncode == 0
+        assert done.stderr.startswith("loopscan: detectors are silenced: ")
+    assert run("replay", loop, "--config", off).stderr == ""
+
+
+def test_a_failure_says_what_it_is_about(loop: Path) -> None:
+    done = run("replay", loop, "--ruleset", "2026.9", "--fail-on", "block", "--format", "json")
+    assert (done.returncode, done.stderr) == (1, "loopscan: 3 marks at or above --fail-on block\n")
+
+
+def test_no_transcript_says_what_was_skipped(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("hello")
+    (tmp_path / "other.jsonl").write_text('{"a": 1}\n')
+    done = run("replay", tmp_path)
+    assert "2 files skipped: " in done.stderr
+    assert "of no known format" in done.stderr
+
+
+def test_two_reports_for_standard_output_are_refused(loop: Path) -> None:
+    assert run("replay", loop, "--format", "json", "-o", "jsonl=-").returncode == 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("format_", ["text", "json"])
+def test_a_full_disk_is_no_fault_of_ours(loop: Path, format_: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "loopscan", "replay", str(loop), "--format", format_]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "No space left" in done.stderr
+    assert run("replay", loop, "-o", "json=/dev/full").returncode == 2
+
+
+@pytest.mark.skipif(not Path("/dev/stderr").exists(), reason="needs /dev/stderr")
+def test_a_report_can_go_to_a_pipe(loop: Path) -> None:
+    done = run("replay", loop, "-o", "jsonl=/dev/stderr", "--ruleset", "2026.9")
+    assert len(done.stderr.splitlines()) == 4
+
+
+def test_a_quiet_run_still_writes_whole_reports(loop: Path, tmp_path: Path) -> None:
+    target = tmp_path / "report.txt"
+    run("replay", loop, "--quiet", "-o", f"text={target}", "--ruleset", "2026.9")
+    assert "Session s1" in target.read_text(encoding="utf-8")
+
+
 def test_an_output_named_for_standard_output_takes_the_place_of_the_text(loop: Path) -> None:
     assert json.loads(run("replay", loop, "-o", "json=-").stdout)["totals"]["sessions"] == 1
 

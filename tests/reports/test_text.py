@@ -152,7 +152,7 @@ class TestHonesty:
     def test_silenced_detectors_are_said_twice(self) -> None:
         made = text(samples.silenced())
         assert "silenced     enabled is not set in openclaw.json" in made
-        assert "none; mind that the detectors are silenced" in made
+        assert "none; mind that detectors are silenced" in made
 
     def test_what_is_exact_is_said_where_something_intervened(self) -> None:
         assert "up to the first intervention of a run are exact" in text(samples.block_and_end())
@@ -190,7 +190,8 @@ class TestFolding:
     def test_blocks_at_the_same_count_are_one_row(self) -> None:
         made = text(samples.blocks_in_a_row())
         assert made.count("● block") == 1
-        assert "count 20, threshold 20 · read · ×20, to #39" in made
+        assert "count 20, threshold 20 · read · 10:" in made
+        assert "×20, to #39" in made
 
     def test_calls_that_take_turns_are_one_group(self) -> None:
         made = text(samples.ping_pong())
@@ -221,3 +222,17 @@ class TestFolding:
         start = time.perf_counter()
         text(report(session(run(*steps, calls=5_000))))
         assert time.perf_counter() - start < 10
+
+
+@pytest.mark.parametrize("width", range(40, 121, 5))
+def test_no_width_cuts_a_number_of_the_summary(width: int) -> None:
+    steps = [shown(mark(kind, batch)) for batch, kind in enumerate(Kind)]
+    made = report(session(run(*steps, calls=7)))
+    out = io.StringIO()
+    load("text").write(made, out, Options(width=width, quiet=True))
+    summary = " ".join(out.getvalue().split())
+    assert "…" not in summary
+    if "by detector" not in summary:  # the lines in place of the table
+        assert all(f"1 {kind.value.replace('_', ' ')}" in summary for kind in Kind)
+    else:
+        assert "1 1 1 1 1 1 1" in summary
