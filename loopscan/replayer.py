@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from typing import TypeVar
 
@@ -26,6 +27,7 @@ from loopscan.transcripts.reader import readers
 PathLike = str | os.PathLike[str]
 #: Called with each source that is done, in order, and how many there are.
 Progress = Callable[[SourceReport, int], None]
+_Answer = tuple[SourceReport, list[SessionReport]]
 _Choice = TypeVar("_Choice", Mode, ScopeRule, Arm)
 
 
@@ -84,7 +86,7 @@ def replay(
     return report
 
 
-def replay_source(found: Found, options: Options, debug: bool = False) -> tuple[SourceReport, list[SessionReport]]:
+def replay_source(found: Found, options: Options, debug: bool = False) -> _Answer:
     """Replay one source; return what was read, and its sessions in the order in which they end."""
     report = SourceReport(found.source.name, found.reader)
     sessions: list[SessionReport] = []
@@ -113,16 +115,33 @@ def replay_source(found: Found, options: Options, debug: bool = False) -> tuple[
     return report, sessions
 
 
-def _replay_all(
-    found: list[Found], options: Options, jobs: int, *, debug: bool
-) -> Iterator[tuple[SourceReport, list[SessionReport]]]:
+def _replay_all(found: list[Found], options: Options, jobs: int, *, debug: bool) -> Iterator[_Answer]:
     """Replay all sources, in order, over ``jobs`` processes."""
     one = partial(replay_source, options=options, debug=debug)
     if jobs == 1 or len(found) == 1:
         yield from map(one, found)
         return
-    with ProcessPoolExecutor(min(jobs, len(found))) as pool:
-        yield from pool.map(one, found)
+    finished = 0
+    try:
+        with ProcessPoolExecutor(min(jobs, len(found))) as pool:
+            for answer in pool.map(one, found):
+                finished += 1
+                yield answer
+    except BrokenProcessPool:
+        for each in found[finished:]:
+            yield _replay_apart(each, one)
+
+
+def _replay_apart(found: Found, one: Callable[[Found], _Answer]) -> _Answer:
+    """Replay one source in a process of its own, since a process that had others as well was killed."""
+    try:
+        with ProcessPoolExecutor(1) as pool:
+            return pool.submit(one, found).result()
+    except BrokenProcessPool:
+        report = SourceReport(found.source.name, found.reader)
+        what = f"{clean(found.source.name)}: the process that read it was killed (out of memory?)"
+        report.add_problem(Problem(0, INTERNAL_ERROR, f"{what}; the other sources are not affected"))
+        return report, []
 
 
 def _choice(kind: type[_Choice], name: str, value: str) -> _Choice:

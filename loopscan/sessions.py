@@ -143,7 +143,9 @@ def _show(event: Event, marks: list[Mark], timeline: Timeline, state: RunState) 
     match event:
         case Turn(stored=False):
             for absent in event.absent:
-                timeline.call(state.batches, absent.tool, absent.tool.encode(), None, "absent")
+                timeline.call(
+                    state.batches, absent.tool, absent.tool.encode("utf-8", "surrogatepass"), None, "absent"
+                )
         case Turn() if state.batch and event.stored_calls:
             by_call: dict[int | None, list[Mark]] = {}
             slots = state.batch.slots

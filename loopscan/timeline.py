@@ -6,7 +6,6 @@ kept, the rest is counted.
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 
 from loopscan.events import Json, Recorded
@@ -40,7 +39,7 @@ class Timeline:
 
     def __init__(self, *, previews: bool) -> None:
         self._previews = previews
-        self._recent: deque[_Calls | Step] = deque()
+        self._recent: list[_Calls | Step] = []  # short, and small while empty: there can be very many runs
         self._elided = 0  # calls that were left out since the last step kept
         self._steps: list[Step] = []
         self._worth = False
@@ -84,7 +83,7 @@ class Timeline:
     def _push(self, step: _Calls | Step) -> None:
         self._recent.append(step)
         if len(self._recent) > AROUND:
-            dropped = self._recent.popleft()
+            dropped = self._recent.pop(0)
             if isinstance(dropped, _Calls):
                 self._elided += dropped.times
 

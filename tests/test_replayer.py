@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +177,60 @@ def test_a_fault_of_ours_is_a_failure_of_that_source_alone(folder: Path, monkeyp
     assert [session.session for session in report.sessions] == ["session a", "session c"]
     with pytest.raises(ZeroDivisionError):
         loopscan.replay(folder, ruleset="2026.9", debug=True)
+
+
+def nested(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+@pytest.mark.parametrize("tool", ["sessions_send", "computer", "exec", "memory_search", "process", "read"])
+def test_depth_is_no_reason_to_lose_a_session(tmp_path: Path, tool: str) -> None:
+    deep = nested(700)
+    details = {"status": "x", "telemetry": 1, "results": deep, "x": deep}
+    details["result"] = {"observation": {"kind": "window", "elements": deep}}
+    made = Transcript()
+    made.user()
+    for number in range(12):
+        made.asks(call(f"c{number}", tool, action="send", x=deep))
+        made.result(f"c{number}", "same", tool=tool, details=details)
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(made.bytes())
+    for ruleset in ("2026.6", "2026.9", "latest"):
+        report = loopscan.replay(path, ruleset=ruleset)
+        assert (report.problems, report.count().calls, report.count().marks.total()) == (0, 12, 1)
+
+
+def test_any_name_of_a_tool_can_be_shown(tmp_path: Path) -> None:
+    made = Transcript()
+    made.user()
+    made.absent("c1", "\ud800")
+    made.asks(call("c2", "\udfff"))
+    made.result("c2", tool="\udfff")
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(made.bytes())
+    report = loopscan.replay(path)
+    assert (report.problems, report.count().calls) == (0, 1)
+
+
+def test_a_worker_that_is_killed_takes_its_source_alone(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = OpenClawReader.read
+
+    def deadly(self: OpenClawReader, source: Any) -> Any:
+        if source.name.endswith("b.jsonl"):
+            os._exit(9)
+        return read(self, source)
+
+    monkeypatch.setattr(OpenClawReader, "read", deadly)  # workers are forked, so they have it too
+    report = loopscan.replay(folder, ruleset="2026.9", jobs=2)
+    assert [[problem.kind for problem in source.failures] for source in report.sources] == [
+        [],
+        ["internal-error"],
+        [],
+    ]
+    assert [session.session for session in report.sessions] == ["session a", "session c"]
 
 
 def test_progress_is_told_of_every_source(folder: Path) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from loopscan._version import __version__
 from loopscan.cli import config, replay
-from loopscan.cli.terminal import quiet_stdout, say
+from loopscan.cli.terminal import INTERRUPTED, quiet_stdout, say
 from loopscan.errors import LoopscanError, UsageError
 
 #: What an error means that nobody foresaw: the fault is ours.
@@ -45,6 +45,8 @@ def main(
 def run() -> None:
     """Run the command line: the entry point of the package."""
     debug = "--debug" in sys.argv[1:]
+    if sys.stdout is None:
+        fail("standard output is closed: there is nowhere to write a report", UsageError.exit_code)
     try:
         app()
     except LoopscanError as error:
@@ -53,6 +55,8 @@ def run() -> None:
         fail(str(error), error.exit_code)
     except BrokenPipeError:
         quiet_stdout()
+    except KeyboardInterrupt:
+        fail("interrupted", INTERRUPTED)
     except OSError as error:  # what is read and what goes to files is caught where it happens
         if debug:
             raise

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from loopscan.cli.terminal import quiet_stdout, say
+from loopscan.cli.terminal import INTERRUPTED, quiet_stdout, say
 
 if TYPE_CHECKING:
     from loopscan.marks import Kind
@@ -60,14 +60,17 @@ _FROM = {FailOn.WARNING: 1, FailOn.BLOCK: 2, FailOn.END: 3, FailOn.NEVER: 4}
 
 def replay(
     paths: Annotated[
-        list[Path], typer.Argument(help="Transcripts, and folders that are searched for them.", metavar="PATHS...")
+        list[Path],
+        typer.Argument(
+            help="Transcripts, and folders that are searched for them.", metavar="PATHS...", readable=False
+        ),
     ],
     ruleset: Annotated[
         str, typer.Option(help="Which releases decide: 2026.6, 2026.9 or latest.", metavar="NAME")
     ] = "latest",
     config: Annotated[
         Path | None,
-        typer.Option(help="openclaw.json, or its tools.loopDetection block (JSON5).", metavar="FILE"),
+        typer.Option(help="openclaw.json, or its tools.loopDetection block (JSON5).", metavar="FILE", readable=False),
     ] = None,
     agent: Annotated[
         str | None,
@@ -116,18 +119,17 @@ def replay(
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
 ) -> None:
     """Replay recorded sessions and mark where loop detection would have stepped in."""
-    from loopscan.configfile import parse_settings
-    from loopscan.reports.base import STDOUT, Options, Target, parse_target, prepare, write_all
-
-    targets = [parse_target(output) for output in outputs or ()]
-    if format_ is not None or not any(target.path == STDOUT for target in targets):
-        targets.insert(0, Target(format_ or "text"))
-    ready = prepare(targets)
-    overrides = parse_settings(settings or ())
-    from loopscan.replayer import replay as run
-
     done: list[SourceReport] = []
     try:
+        from loopscan.configfile import parse_settings
+        from loopscan.replayer import replay as run
+        from loopscan.reports.base import STDOUT, Options, Target, parse_target, prepare, write_all
+
+        targets = [parse_target(output) for output in outputs or ()]
+        if format_ is not None or not any(target.path == STDOUT for target in targets):
+            targets.insert(0, Target(format_ or "text"))
+        ready = prepare(targets)
+        overrides = parse_settings(settings or ())
         with _progress(done, shown=not quiet) as progress:
             report = run(
                 paths,
@@ -143,14 +145,13 @@ def replay(
                 progress=progress,
                 debug=debug,
             )
-    except KeyboardInterrupt:
-        say(f"interrupted after {len(done)} sources; no report was written")
-        raise typer.Exit(130) from None
-    code = exit_code(report, fail_on, skip_errors=skip_errors, allow_empty=allow_empty)
-    for line in remarks(report, fail_on, code, text_shown=ready[0].target == Target("text")):
-        say(line)
-    try:
+        code = exit_code(report, fail_on, skip_errors=skip_errors, allow_empty=allow_empty)
+        for line in remarks(report, fail_on, code, text_shown=ready[0].target == Target("text")):
+            say(line)
         write_all(report, ready, Options(previews=not no_previews, verbose=verbose, quiet=quiet))
+    except KeyboardInterrupt:
+        say(f"interrupted after {len(done)} sources; what was not written yet is missing")
+        raise typer.Exit(INTERRUPTED) from None
     except BrokenPipeError:
         quiet_stdout()
     raise typer.Exit(code)
@@ -200,7 +201,7 @@ def severity(kind: Kind) -> int:
 @contextmanager
 def _progress(done: list[SourceReport], *, shown: bool) -> Iterator[Progress]:
     """Yield what is to be called with each source that is done; draws a bar on a terminal only."""
-    if not (shown and sys.stderr.isatty()):
+    if not (shown and sys.stderr is not None and sys.stderr.isatty()):
         yield lambda source, of: done.append(source)
         return
     from rich.console import Console

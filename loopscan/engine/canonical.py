@@ -3,8 +3,8 @@
 The engine hashes JSON with keys sorted at every depth, after ``JSON.parse``. So numbers are IEEE
 doubles (``1`` is ``1.0``, ``-0`` is ``0``, integers from 2^53 on compare as doubles), key order and
 spelling do not matter, and of duplicate keys the last one wins (which every parser used here does).
-``1e400``, ``-1e400`` and ``null`` stay three different values. Only equality matters, never the
-digest: identities of loopscan are not those of OpenClaw.
+``1e400`` counts as the text ``Infinity``, ``-1e400`` likewise, and neither is ``null``. Only equality
+matters, never the digest: identities of loopscan are not those of OpenClaw.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TextRule = Callable[[str], str]
 
 
 class _SlowPathError(Exception):
-    """The value holds something that the fast writer cannot write apart."""
+    """The value is too deep for the fast writer."""
 
 
 def trim(text: str) -> str:
@@ -49,8 +49,8 @@ def identity(value: Json, text: TextRule | None = None) -> bytes:
     try:
         plain = orjson.dumps(_comparable(value, text, 0), option=orjson.OPT_SORT_KEYS)
     except (_SlowPathError, TypeError):
-        # Lone surrogates (orjson raises TypeError), infinities, great depth. Each is a property of
-        # the value, so equal values always meet here, and the leading byte keeps the two apart.
+        # Lone surrogates (orjson raises TypeError), great depth. Each is a property of the value, so
+        # equal values always meet here, and the leading byte keeps the two apart.
         return xxh3_128_digest(b"\x00" + _write(value, text))
     return xxh3_128_digest(plain)
 
@@ -65,6 +65,12 @@ def number(value: float) -> int | float:
         except OverflowError:
             return _INFINITY if value > 0 else -_INFINITY
     return int(value) if -_EXACT < value < _EXACT and value.is_integer() else value
+
+
+def _spelled(value: float) -> int | float | str:
+    """Return :func:`number` with the infinities as the texts that the engine writes for them."""
+    plain = number(value)
+    return "Infinity" if plain == _INFINITY else "-Infinity" if plain == -_INFINITY else plain
 
 
 def number_text(value: float) -> str:
@@ -89,10 +95,7 @@ def _comparable(value: Json, text: TextRule | None, depth: int) -> Json:
         return {text(key): _comparable(value[key], text, depth + 1) for key in sorted(value, key=_utf16)}
     if isinstance(value, list):
         return [_comparable(item, text, depth + 1) for item in value]
-    spelled = number(value)
-    if spelled in (_INFINITY, -_INFINITY):
-        raise _SlowPathError
-    return spelled
+    return _spelled(value)
 
 
 def _utf16(key: str) -> bytes:
@@ -124,7 +127,8 @@ def _write(value: Json, text: TextRule | None) -> bytes:
         elif item is None or isinstance(item, bool):
             out.append(b"null" if item is None else b"true" if item else b"false")
         else:
-            out.append(repr(number(item)).encode())
+            spelled = _spelled(item)
+            out.append(_quoted(spelled) if isinstance(spelled, str) else repr(spelled).encode())
     return b"".join(out)
 
 

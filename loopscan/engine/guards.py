@@ -68,29 +68,45 @@ class UnknownToolGuard:
         return self.count
 
 
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One failed call."""
+
+    signature: bytes
+    error: bytes
+    lossy: bool = False
+    """The record holds less of it than the live engine saw."""
+
+
 @dataclass(slots=True)
 class IdenticalErrorGuard:
     """Counts identical failures in a row, in the model's call order (`latest`)."""
 
     limit: int
-    key: tuple[bytes, bytes] | None = None
     count: int = 0
+    lossy: bool = False
+    """One of the failures in the streak is."""
+    _last: Failure | None = None
 
     def reset(self) -> None:
         """Start afresh: a success, or new user input."""
-        self.key, self.count = None, 0
+        self._last, self.count, self.lossy = None, 0, False
 
-    def failure(self, signature: bytes, error: bytes) -> bool:
+    def failure(self, failure: Failure) -> bool:
         """Take in a failure; return whether it is the one that ends the run."""
-        self.count = self.count + 1 if self.key == (signature, error) else 1
-        self.key = (signature, error)
+        last = self._last
+        if last is None or (last.signature, last.error) != (failure.signature, failure.error):
+            self.reset()
+        self._last = failure
+        self.count += 1
+        self.lossy |= failure.lossy
         return self.count == self.limit
 
 
-#: What became of a call, for :class:`CallOrder`: a failure's key, ``None`` for a success or something
-#: unknown, or ``PASSED`` for what leaves the streak as it is (a veto, a call that never started).
-Fared = tuple[bytes, bytes] | None
-PASSED: tuple[bytes, bytes] = (b"", b"")
+#: What became of a call, for :class:`CallOrder`: a failure, ``None`` for a success or something unknown, or
+#: :data:`PASSED` for what leaves the streak as it is (a veto, a call that never started).
+Fared = Failure | None
+PASSED = Failure(b"", b"")
 
 
 @dataclass(slots=True)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TypeVar
+from itertools import takewhile
 
 from loopscan.engine.outcomes import Judged
 from loopscan.engine.records import Record
 from loopscan.engine.streaks import Agreement, Alternation, Churn, ExecTail, Lane, Projection, UnknownTool
-
-_Streak = TypeVar("_Streak", UnknownTool, Agreement, ExecTail)
 
 
 class History:
@@ -27,12 +25,17 @@ class History:
         """Return the scope of a run id, to look back over; ``None`` is a scope of its own."""
         return self._scopes.get(run_id) or Scope()
 
-    def append(self, tool: str, signature: bytes, run_id: str | None, *, veto: bool = False) -> Record:
-        """Append a record, cut the history, and return the record; its outcome is to be settled later."""
+    def append(
+        self, tool: str, signature: bytes, run_id: str | None, *, veto: bool = False, settled: bool = False
+    ) -> Record:
+        """Append a record, cut the history, and return the record.
+
+        Its outcome is to be settled later, unless it is a ``veto`` or ``settled``: no outcome will come.
+        """
         scope = self._scopes.get(run_id)
         if scope is None:
             scope = self._scopes[run_id] = Scope()
-        record = Record(tool, signature, run_id, veto=veto, settled=veto)
+        record = Record(tool, signature, run_id, veto=veto, settled=settled or veto)
         self._records.append(record)
         scope.append(record)
         while len(self._records) > self._size:
@@ -63,12 +66,27 @@ class History:
         self._scopes[record.run_id].settle(record, lossy=lossy)
 
 
+class Tail:
+    """The streaks that a record without outcome ends, over the records from position ``start`` on."""
+
+    def __init__(self, start: int = 0) -> None:
+        self.agreement = Agreement(start)
+        self.unknown = UnknownTool()
+        self.exec = ExecTail()
+
+    def push(self, record: Record) -> None:
+        """Take in the next record, its outcome known or known to be missing."""
+        self.agreement.push(record)
+        self.unknown.push(record)
+        self.exec.push(record)
+
+
 class Scope:
     """The records of one run id in the history, and their streaks.
 
     Streaks that depend on outcomes take records in order, each when it is settled: records behind
-    one that still waits for its outcome wait too. While some wait, such a streak is looked up by a
-    walk over those; in most sessions they are the calls of one batch.
+    one that still waits for its outcome wait too. While some wait, what counts is what came after the
+    newest of them, and a second set of streaks is kept of that.
     """
 
     def __init__(self) -> None:
@@ -77,9 +95,8 @@ class Scope:
         self._waiting: deque[Record] = deque()
         self._lanes: dict[bytes, Lane] = {}
         self._alternation = Alternation()
-        self._agreement = Agreement()
-        self._unknown = UnknownTool()
-        self._exec = ExecTail()
+        self._settled = Tail()
+        self._after_waiting: Tail | None = Tail()  # None: to be looked up anew
         self._churn = Churn()
         self._lossy = -1  # position of the newest outcome that is less than the live engine saw
 
@@ -97,6 +114,10 @@ class Scope:
         if record.veto:
             lane.veto(record.position)
         self._waiting.append(record)
+        if not record.settled:
+            self._after_waiting = Tail(self._next)
+        elif self._after_waiting is not None:
+            self._after_waiting.push(record)
         self._advance()
 
     def settle(self, record: Record, *, lossy: bool = False) -> None:
@@ -109,6 +130,7 @@ class Scope:
             lane.veto(record.position)
         elif record.outcome is not None:
             lane.settle(record.position, record.outcome)
+        self._after_waiting = None
         self._advance()
 
     def evict(self, record: Record) -> None:
@@ -123,7 +145,9 @@ class Scope:
             self._waiting.popleft()
             self._take(record)
             self._advance()
-        self._exec.evict(record.position)
+        self._settled.exec.evict(record.position)
+        if self._after_waiting is not None:
+            self._after_waiting.exec.evict(record.position)
         self._churn.evict(record.position)
 
     def _advance(self) -> None:
@@ -131,9 +155,7 @@ class Scope:
             self._take(self._waiting.popleft())
 
     def _take(self, record: Record) -> None:
-        self._agreement.push(record)
-        self._unknown.push(record)
-        self._exec.push(record)
+        self._settled.push(record)
         self._churn.push(record)
 
     # --- the detectors' side
@@ -156,7 +178,7 @@ class Scope:
         """Return the count of ``exec`` calls that failed alike, whatever their arguments; 0 for other tools."""
         if tool != "exec" or not ahead.tools <= {tool}:
             return 0
-        failing = self._with_waiting(self._exec, ExecTail()).count(signature)
+        failing = self._tail().exec.count(signature)
         return failing + ahead.calls if failing else 0
 
     def newest_outcome(self, signature: bytes) -> bytes | None:
@@ -178,7 +200,7 @@ class Scope:
         """Return the unknown-tool streak of a proposed tool and the name that is unknown."""
         if ahead.calls:
             return 0, None
-        streak = self._with_waiting(self._unknown, UnknownTool())
+        streak = self._tail().unknown
         if streak.tool != tool:
             return 0, None
         return min(streak.count, len(self.records)), streak.name
@@ -195,8 +217,7 @@ class Scope:
         paired = ahead.newest_tool if ahead.calls else self.records[-1].tool
         evidence = False
         if not ahead.calls and self.records[-1].settled:
-            agreement = self._with_waiting(self._agreement, Agreement())
-            evidence = agreement.start <= self._next - length
+            evidence = self._tail().agreement.start <= self._next - length
         return length + 1, paired, evidence, alternation.last
 
     def churn(self, tool: str, signature: bytes, ahead: Projection) -> int:
@@ -210,14 +231,13 @@ class Scope:
                 churn.push(record)
         return churn.count(tool, signature)
 
-    def _with_waiting(self, settled: _Streak, fresh: _Streak) -> _Streak:
-        """Return a streak that a record without outcome ends, as it is while some records wait for theirs.
-
-        The first that waits ends it, so only what came after that one can count.
-        """
+    def _tail(self) -> Tail:
+        """Return the streaks as they are now: those after the newest record that waits for its outcome."""
         if not self._waiting:
-            return settled
-        if self.records[-1].settled:
-            for record in self._waiting:
-                fresh.push(record)
-        return fresh
+            return self._settled
+        if self._after_waiting is None:
+            newest = list(takewhile(lambda record: record.settled, reversed(self._waiting)))
+            self._after_waiting = Tail(self._next - len(newest))
+            for record in reversed(newest):
+                self._after_waiting.push(record)
+        return self._after_waiting

@@ -16,7 +16,8 @@ _MARKER: Final = re.compile(
     r"<<<(?P<end>END_)?EXTERNAL_UNTRUSTED_CONTENT"
     r'(?: id=(?P<open>\\*)"(?P<id>[0-9a-f]{16})(?P<close>\\*)">>>)?'
 )
-_QUOTE: Final = re.compile(r'(\\*)"')
+# A run of backslashes is tried once, from its start: without that, one that no quote ends costs its length squared.
+_QUOTE: Final = re.compile(r'(?<!\\)(\\*)"')
 _CONSTANT: Final = "0" * 16
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from loopscan.engine.canonical import JS_SPACE, identity, number_text, trim
 from loopscan.engine.nonces import without_nonces
@@ -31,6 +31,8 @@ class Judged:
 
 
 _JS_SPACE_CLASS: Final = "[" + re.escape(JS_SPACE) + "]"
+# Where JavaScript ignores case by Unicode (flags i and u), the long s is an s; it and the Kelvin sign make words.
+_JS_WORD_CLASS: Final = "[0-9A-Za-z_\u017f\u212a]"
 _NAME: Final = r"[\"']?([a-z0-9_.-]+)[\"']?"
 _FLAGS: Final = re.IGNORECASE | re.ASCII
 _UNKNOWN_TOOL: Final = (
@@ -43,13 +45,13 @@ _UNKNOWN_TOOL: Final = (
 
 #: What changes in the output of a failing command without making it another failure, in the order of removal.
 _VOLATILE: Final = tuple(
-    re.compile(pattern.replace(r"\s", _JS_SPACE_CLASS), _FLAGS)
+    re.compile(pattern.replace(r"\s", _JS_SPACE_CLASS).replace(r"\w", _JS_WORD_CLASS), _FLAGS)
     for pattern in (
         r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)?",
         r"\d{1,2}:\d\d:\d\d(\.\d{1,6})?",
-        r"\b(attempt|retry)(?:\s|[:=#])+\d+",
-        r"\b\d+(\.\d+)?\s?(ns|us|ms|s|seconds?|minutes?|hours?)\b",
-        r"\bp?pid(?:\s|[:=#])+\d+",
+        r"(?<!\w)(attempt|retry)(?:\s|[:=#])+\d+",
+        r"(?<!\w)\d+(\.\d+)?\s?([num]?[sſ]|[sſ]econd[sſ]?|minute[sſ]?|hour[sſ]?)(?!\w)",
+        r"(?<!\w)p?pid(?:\s|[:=#])+\d+",
     )
 )
 
@@ -74,6 +76,8 @@ _SEND_VOLATILE: Final = frozenset(
         *("ts", "timestamp", "sentAt", "deliveredAt", "createdAt"),
     )
 )
+_MESSAGE_VOLATILE: Final = _SEND_VOLATILE | {"id"}
+_ELEMENT_HANDLES: Final = frozenset(("elementRef",))
 _POLL_FIELDS: Final = {
     "poll": ("exitCode", "exitSignal", "aggregated"),
     "log": ("totalLines", "totalChars", "truncated", "exitCode", "exitSignal"),
@@ -116,7 +120,7 @@ def judge(tool: str, arguments: Json, outcome: Outcome, ruleset: Ruleset) -> Jud
         fields = [details.get(name) for name in _POLL_FIELDS[action]]
         return Judged(identity(["process", action, status, fields, result_text(result)], text))
     if tool in ruleset.send_tools or (tool == "message" and isinstance(action, str) and action in _SEND_ACTIONS):
-        return Judged(identity(["send", _without_delivery(details)], text))
+        return Judged(identity(["send", _pruned(details, _names_delivery)], text))
     return Judged(identity(["result", details, result_text(result)], text))
 
 
@@ -154,10 +158,12 @@ def _exec(result: dict[str, Json], details: dict[str, Json], ruleset: Ruleset) -
     """Return what is compared of an ``exec`` result, and of its terminal failure if it is one."""
     status = details.get("status")
     if status == "running":
-        tail = details.get("tail")
-        return ["exec", status, tail if isinstance(tail, str) else ""], None
+        return ["exec", status, _text_or(details.get("tail"), "")], None
     if status in ("approval-pending", "approval-unavailable"):
-        return ["exec", status, [details.get(name) for name in ("reason", "host", "command", "warningText")]], None
+        # Only texts count; a missing command or warning is an empty one.
+        asked: list[Json] = [_text_or(details.get(name), None) for name in ("reason", "host")]
+        asked += [_text_or(details.get(name), "") for name in ("command", "warningText")]
+        return ["exec", status, asked], None
     if status not in ("completed", "failed"):
         return None, None
     code = details.get("exitCode")
@@ -180,14 +186,32 @@ def _exec(result: dict[str, Json], details: dict[str, Json], ruleset: Ruleset) -
     return compared, ["exec", status, code, timed_out, without_volatile(output)] if failed else None
 
 
-def _without_delivery(value: Json) -> Json:
-    """Return the details of a send without what names this one delivery, at every depth."""
-    if isinstance(value, list):
-        return [_without_delivery(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    dropped = _SEND_VOLATILE | {"id"} if _is_message(value) else _SEND_VOLATILE
-    return {key: _without_delivery(item) for key, item in value.items() if key not in dropped}
+def _text_or(value: Json, default: str | None) -> str | None:
+    return value if isinstance(value, str) else default
+
+
+def _pruned(value: Json, gone: Callable[[dict[str, Json]], frozenset[str]]) -> Json:
+    """Return ``value`` without the keys that ``gone`` names of each object in it, at every depth, however deep."""
+    holder: list[Json] = [value]
+    waiting: list[tuple[dict[str, Json] | list[Json], Any]] = [(holder, 0)]
+    while waiting:
+        inside, place = waiting.pop()
+        item = inside[place]
+        if isinstance(item, dict):
+            dropped = gone(item)
+            kept = {key: child for key, child in item.items() if key not in dropped}
+            inside[place] = kept
+            waiting += ((kept, key) for key, child in kept.items() if isinstance(child, dict | list))
+        elif isinstance(item, list):
+            copy = list(item)
+            inside[place] = copy
+            waiting += ((copy, index) for index, child in enumerate(copy) if isinstance(child, dict | list))
+    return holder[0]
+
+
+def _names_delivery(value: dict[str, Json]) -> frozenset[str]:
+    """Return the keys of an object in the details of a send that name this one delivery."""
+    return _MESSAGE_VOLATILE if _is_message(value) else _SEND_VOLATILE
 
 
 def _is_message(value: dict[str, Json]) -> bool:
@@ -245,16 +269,8 @@ def _without_handles(observation: dict[str, Json]) -> dict[str, Json]:
     """Return a window observation without ``observationId`` and without each element's ``elementRef``."""
     kept = {key: value for key, value in observation.items() if key != "observationId"}
     if "elements" in kept:
-        kept["elements"] = _without_refs(kept["elements"])
+        kept["elements"] = _pruned(kept["elements"], lambda _: _ELEMENT_HANDLES)
     return kept
-
-
-def _without_refs(value: Json) -> Json:
-    if isinstance(value, list):
-        return [_without_refs(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _without_refs(item) for key, item in value.items() if key != "elementRef"}
-    return value
 
 
 def _progress_card(

@@ -16,6 +16,7 @@ from loopscan.engine.detectors import Proposal, Verdict, Warnings, verdict
 from loopscan.engine.guards import (
     PASSED,
     CallOrder,
+    Failure,
     Fared,
     IdenticalErrorGuard,
     PostCompactionGuard,
@@ -112,7 +113,9 @@ class RunState:
     """What ended the run in the replay, if anything did."""
     ended_at: Where | None = None
     batch: Batch | None = None
-    """The latest batch."""
+    """The latest batch, while results of it may come."""
+    armed_from: int = 0
+    """The batch that came next when the post-compaction guard was armed."""
 
 
 class SessionEngine:
@@ -191,15 +194,22 @@ class SessionEngine:
                 return self._take_out(run, batch, attempts)
         for place, slot in enumerate(batch.slots):
             if isinstance(slot.call, AbsentCall):
-                failed = (slot.signature, identity(["error", slot.call.error]))
-                marks += self._fared(run, batch, place, failed, lossy=slot.call.position is None)
+                error = identity(["error", slot.call.error])
+                failure = Failure(slot.signature, error, lossy=slot.call.position is None)
+                marks += self._fared(run, batch, place, failure)
         return marks
 
     def _open_batch(self, run: RunState, turn: Turn) -> Batch:
         """Make a batch of an assistant message: its calls and those of absent tools in the model's order."""
-        calls: list[Call | AbsentCall] = list(turn.calls)
-        for absent in sorted(turn.absent, key=lambda a: len(calls) if a.position is None else a.position):
-            calls.insert(len(calls) if absent.position is None else absent.position, absent)
+        absent = {call.position: call for call in turn.absent if call.position is not None}
+        existing = iter(turn.calls)
+        calls: list[Call | AbsentCall] = []
+        for place in range(turn.stored_calls):
+            found = absent.get(place) or next(existing, None)
+            if found is not None:
+                calls.append(found)
+        calls += existing
+        calls += (call for call in turn.absent if call.position is None)
         slots: list[Slot] = []
         number = run.calls
         for call in calls:
@@ -219,6 +229,7 @@ class SessionEngine:
     def _admit(self, run: RunState, batch: Batch, turn: Turn) -> list[Mark]:
         """Judge the calls of a batch and record those that are let through."""
         proposed = [place for place in batch.calls if self._is_proposed(batch.slots[place].call)]
+        unproposed = set(batch.calls) - set(proposed)
         marks: list[Mark] = []
         if self._ruleset.batch_admission:
             trigger = self._judge_batch(run, batch, proposed, marks)
@@ -229,7 +240,7 @@ class SessionEngine:
             call = slot.call
             if isinstance(call, AbsentCall):
                 continue
-            if place not in proposed:
+            if place in unproposed:
                 if call.fate is Fate.NOT_RUN:
                     marks += self._fared(run, batch, place, PASSED)
                 continue
@@ -237,11 +248,10 @@ class SessionEngine:
                 slot.vetoed = True
                 marks += self._fared(run, batch, place, PASSED)
                 continue
+            unknown = call.fate in (Fate.LOST, Fate.VETOED)
             if self.policy.enabled:
-                slot.record = self._history.append(slot.tool, slot.signature, self._scope_id(run))
-            if call.fate in (Fate.LOST, Fate.VETOED):
-                if slot.record:
-                    self._history.settle(slot.record, None)
+                slot.record = self._history.append(slot.tool, slot.signature, self._scope_id(run), settled=unknown)
+            if unknown:
                 marks += self._fared(run, batch, place, None)
         return marks
 
@@ -261,10 +271,10 @@ class SessionEngine:
             slot = batch.slots[place]
             found = verdict(self._proposal(slot), scope, ahead, self.policy)
             if found and found.critical:
-                marks.append(self._block(run, batch, slot, found, blocked=len(proposed)))
+                marks.append(self._verdict(run, batch, slot, Kind.BLOCK, found, blocked=len(proposed)))
                 run.blocks += 1
                 if run.blocks == 2:
-                    marks.append(self._mark(run, batch, slot, Kind.RUN_END, found))
+                    marks.append(self._verdict(run, batch, slot, Kind.RUN_END, found))
                     self._end(run, Kind.RUN_END, batch.where)
                 return place
             if found:
@@ -280,7 +290,7 @@ class SessionEngine:
         scope = self._history.scope(self._scope_id(run))
         found = verdict(self._proposal(slot), scope, scope.projection(), self.policy)
         if found and found.critical:
-            marks.append(self._block(run, batch, slot, found, blocked=1))
+            marks.append(self._verdict(run, batch, slot, Kind.BLOCK, found, blocked=1))
             run.blocks += 1
             return self._enforce
         if found:
@@ -304,7 +314,7 @@ class SessionEngine:
     def _scope_id(self, run: RunState) -> str | None:
         if self._scope_rule is ScopeRule.SESSION:
             return None
-        return run.key if run.run_id is None else run.run_id
+        return f"key {run.key}" if run.run_id is None else f"id {run.run_id}"
 
     # --- outcomes
 
@@ -328,12 +338,10 @@ class SessionEngine:
         if judged.identity is not None and not rejected and run.guard.observe(slot.signature, judged.identity):
             marks.append(self._abort(run, batch, slot, event.where, judged.identity, lossy=outcome.lossy))
         failed = outcome.error is not None or outcome.is_error
-        fared: Fared = (slot.signature, judged.identity or b"") if failed else None
-        if not run.ended:
-            marks += self._fared(run, batch, place, fared, lossy=outcome.lossy)
-        return marks
+        failure = Failure(slot.signature, judged.identity or b"", outcome.lossy) if failed else None
+        return marks + self._fared(run, batch, place, failure)
 
-    def _fared(self, run: RunState, batch: Batch, place: int, fared: Fared, *, lossy: bool = False) -> list[Mark]:
+    def _fared(self, run: RunState, batch: Batch, place: int, fared: Fared) -> list[Mark]:
         """Tell the identical-error guard, which takes a batch in the model's call order."""
         if run.errors is None or run.ended:
             return []
@@ -343,29 +351,20 @@ class SessionEngine:
                 continue
             if how is None:
                 run.errors.reset()
-            elif run.errors.failure(*how):
+            elif run.errors.failure(how):
                 slot = batch.slots[ready]
                 marks.append(
-                    Mark(
-                        run=run.key,
-                        kind=Kind.ERROR_STREAK_END,
-                        detector=Detector.IDENTICAL_ERROR,
-                        level=Level.CRITICAL,
-                        count=run.errors.count,
-                        threshold=run.errors.limit,
-                        batch=batch.index,
-                        call=slot.number,
-                        tool=slot.tool,
-                        tool_call_id=slot.call.id,
-                        where=batch.where,
-                        signature=_digest(slot.signature),
-                        outcome=_digest(how[1]),
-                        lossy=lossy,
-                        message=sentences.error_streak(
-                            slot.tool,
-                            run.errors.count,
-                            arguments_known=slot.number is not None,
-                        ),
+                    self._mark(
+                        run,
+                        batch,
+                        slot,
+                        Kind.ERROR_STREAK_END,
+                        Detector.IDENTICAL_ERROR,
+                        Level.CRITICAL,
+                        (run.errors.count, run.errors.limit),
+                        sentences.error_streak(slot.tool, run.errors.count, arguments_known=slot.number is not None),
+                        outcome=how.error,
+                        lossy=run.errors.lossy,
                     )
                 )
                 self._end(run, Kind.ERROR_STREAK_END, batch.where)
@@ -383,6 +382,7 @@ class SessionEngine:
         if run.ended:
             return []
         run.guard.arm()
+        run.armed_from = run.batches
         return [
             Mark(
                 run=run.key,
@@ -401,28 +401,25 @@ class SessionEngine:
         self, run: RunState, batch: Batch, slot: Slot, where: Where, outcome: bytes | None, *, lossy: bool
     ) -> Mark:
         self._end(run, Kind.COMPACTION_ABORT, where)
-        return Mark(
-            run=run.key,
-            kind=Kind.COMPACTION_ABORT,
-            detector=Detector.COMPACTION_LOOP,
-            level=Level.CRITICAL,
-            count=run.guard.window,
-            threshold=run.guard.window,
-            batch=batch.index,
-            call=slot.number,
-            tool=slot.tool,
-            tool_call_id=slot.call.id,
+        window = run.guard.window
+        return self._mark(
+            run,
+            batch,
+            slot,
+            Kind.COMPACTION_ABORT,
+            Detector.COMPACTION_LOOP,
+            Level.CRITICAL,
+            (window, window),
+            sentences.compaction_abort(slot.tool, window),
             where=where,
-            signature=_digest(slot.signature),
-            outcome=_digest(outcome),
+            outcome=outcome,
             lossy=lossy,
-            message=sentences.compaction_abort(slot.tool, run.guard.window),
         )
 
     def _run_ended(self, run: RunState, event: RunEnded) -> list[Mark]:
         """Infer an abort that the record cannot show: 2026.9 stores nothing after it, not even the result."""
-        batch = run.batch
-        if not event.unanswered or run.ended or batch is None or self.policy.enabled is False:
+        batch, run.batch = run.batch, None
+        if not event.unanswered or run.ended or batch is None or batch.index < run.armed_from:
             return []
         lost = [s for s in batch.slots if isinstance(s.call, Call) and s.call.fate is Fate.LOST and not s.vetoed]
         if not lost or not run.guard.would_complete([slot.signature for slot in lost]):
@@ -471,32 +468,65 @@ class SessionEngine:
 
     def _warn(self, run: RunState, batch: Batch, slot: Slot, found: Verdict, marks: list[Mark]) -> None:
         if self._warnings.emit(self._scope_id(run), found.key, found.count):
-            marks.append(self._mark(run, batch, slot, Kind.WARNING, found))
+            marks.append(self._verdict(run, batch, slot, Kind.WARNING, found))
         else:
             run.suppressed_warnings += 1
 
-    def _block(self, run: RunState, batch: Batch, slot: Slot, found: Verdict, *, blocked: int) -> Mark:
-        return self._mark(run, batch, slot, Kind.BLOCK, found, blocked if self._enforce else 0)
+    def _verdict(
+        self, run: RunState, batch: Batch, slot: Slot, kind: Kind, found: Verdict, *, blocked: int = 0
+    ) -> Mark:
+        return self._mark(
+            run,
+            batch,
+            slot,
+            kind,
+            found.detector,
+            found.level,
+            (found.count, found.threshold),
+            sentences.of(kind, found, slot.tool),
+            outcome=found.outcome,
+            lossy=found.lossy,
+            paired_tool=found.paired_tool,
+            blocked_calls=blocked if self._enforce else 0,
+        )
 
-    def _mark(self, run: RunState, batch: Batch, slot: Slot, kind: Kind, found: Verdict, blocked: int = 0) -> Mark:
+    def _mark(
+        self,
+        run: RunState,
+        batch: Batch,
+        slot: Slot,
+        kind: Kind,
+        detector: Detector,
+        level: Level,
+        reached: tuple[int, int],
+        message: str,
+        *,
+        where: Where | None = None,
+        outcome: bytes | None = None,
+        lossy: bool = False,
+        paired_tool: str | None = None,
+        blocked_calls: int = 0,
+    ) -> Mark:
+        """Return a mark at one call; ``reached`` is the count and the threshold that it met."""
+        count, threshold = reached
         return Mark(
             run=run.key,
             kind=kind,
-            detector=found.detector,
-            level=found.level,
-            count=found.count,
-            threshold=found.threshold,
+            detector=detector,
+            level=level,
+            count=count,
+            threshold=threshold,
             batch=batch.index,
             call=slot.number,
             tool=slot.tool,
-            paired_tool=found.paired_tool,
+            paired_tool=paired_tool,
             tool_call_id=slot.call.id,
-            where=batch.where,
+            where=where or batch.where,
             signature=_digest(slot.signature),
-            outcome=_digest(found.outcome),
-            lossy=found.lossy,
-            message=sentences.of(kind, found, slot.tool),
-            blocked_calls=blocked,
+            outcome=_digest(outcome),
+            lossy=lossy,
+            message=message,
+            blocked_calls=blocked_calls,
         )
 
     def _end(self, run: RunState, kind: Kind, where: Where) -> None:

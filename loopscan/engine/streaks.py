@@ -85,12 +85,17 @@ class Lane:
                 self.outcome = None
 
     def _place(self, position: int, *, veto: bool) -> None:
+        segment = self._segment
+        if segment and position < segment[0][0]:  # results in reverse order must not cost their square
+            segment.appendleft((position, veto))
+            self._leading = self._leading + 1 if veto else 0
+            return
         later: list[tuple[int, bool]] = []
-        while self._segment and self._segment[-1][0] > position:
-            later.append(self._segment.pop())
-        self._segment.append((position, veto))
-        self._segment.extend(reversed(later))
-        if later or len(self._segment) == self._leading + 1:
+        while segment and segment[-1][0] > position:
+            later.append(segment.pop())
+        segment.append((position, veto))
+        segment.extend(reversed(later))
+        if later or len(segment) == self._leading + 1:
             self._hold_back()
 
     def _break_at(self, position: int) -> None:
@@ -139,8 +144,8 @@ class Agreement:
 
     __slots__ = ("_outcomes", "start")
 
-    def __init__(self) -> None:
-        self.start = 0
+    def __init__(self, start: int = 0) -> None:
+        self.start = start
         self._outcomes: deque[bytes | None] = deque((None, None), maxlen=2)
 
     def push(self, record: Record) -> None:

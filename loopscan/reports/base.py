@@ -132,10 +132,13 @@ def prepare(targets: Iterable[Target]) -> tuple[Output, ...]:
         place = target.path
         if target.path != STDOUT:
             path = Path(target.path)
-            if path.is_dir():
-                raise UsageError(f"{shown} is a folder; name a file in it")
-            if not path.parent.is_dir():
-                raise UsageError(f"cannot write {shown}: the folder {_shown(str(path.parent))} does not exist")
+            try:
+                if path.is_dir():
+                    raise UsageError(f"{shown} is a folder; name a file in it")
+                if not path.parent.is_dir():
+                    raise UsageError(f"cannot write {shown}: the folder {_shown(str(path.parent))} does not exist")
+            except OSError as error:
+                raise UsageError(f"cannot write {shown}: {error.strerror or 'input/output error'}") from error
             place = os.path.realpath(path)
         if place in taken:
             what = "standard output" if target.path == STDOUT else shown

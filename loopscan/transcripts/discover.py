@@ -63,7 +63,7 @@ def discover(
     for name in paths:
         path = Path(name)
         try:
-            if path.is_dir():
+            if _is_folder(path):
                 for file in _walk(path):
                     if isinstance(file, Skipped):
                         found.skipped.append(file)
@@ -118,15 +118,23 @@ def _walk(folder: Path) -> Iterator[Path | Skipped]:
     waiting = [folder]
     while waiting:
         path = waiting.pop()
-        if path is not folder and path.is_symlink():
-            yield Skipped(str(path), "a symbolic link")
-        elif path is folder or path.is_dir():
-            try:
+        try:
+            if path is not folder and path.is_symlink():
+                yield Skipped(str(path), "a symbolic link")
+            elif path is folder or path.is_dir():
                 waiting += sorted(path.iterdir(), reverse=True)
-            except OSError as error:
-                if path is folder:
-                    reason = error.strerror or "I/O error"
-                    raise InputError(f"{path}: cannot be read: {reason}", str(path)) from error
-                yield Skipped(str(path), f"cannot be read: {error.strerror or 'I/O error'}")
-        else:
-            yield path
+            else:
+                yield path
+        except OSError as error:
+            reason = f"cannot be read: {error.strerror or 'I/O error'}"
+            if path is folder:
+                raise InputError(f"{path}: {reason}", str(path)) from error
+            yield Skipped(str(path), reason)
+
+
+def _is_folder(path: Path) -> bool:
+    """Whether a named path is a folder; one that cannot even be asked is taken for a file, which says why."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False

@@ -112,6 +112,20 @@ def test_unreadable_input_exits_with_3_and_everything_else_is_processed(loop: Pa
     assert run(*arguments, "--skip-errors", "--fail-on", "block").returncode == 1
 
 
+def test_a_name_that_no_file_can_have_is_unreadable_input(clean: Path) -> None:
+    done = run("replay", "a" * 300, clean)
+    assert (done.returncode, done.stderr.count("\n")) == (3, 1)
+    assert "1 session" in done.stdout
+    assert run("replay", clean, "-o", f"json={'a' * 300}").returncode == 2
+
+
+@pytest.mark.skipif(os.name != "posix", reason="closes descriptors as a shell does")
+@pytest.mark.parametrize(("closed", "code"), [("1>&-", 2), ("2>&-", 3)])
+def test_a_closed_stream_does_not_change_what_an_exit_code_means(tmp_path: Path, closed: str, code: int) -> None:
+    command = f'"{sys.executable}" -m loopscan replay "{tmp_path}/gone" {closed}'
+    assert subprocess.run(command, shell=True, capture_output=True, check=False).returncode == code
+
+
 def test_no_transcript_exits_with_3_unless_allowed(tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()

@@ -412,3 +412,28 @@ def test_a_late_answer_after_the_end_changes_nothing() -> None:
     play.turn(("read", {"path": "a"}, text("new")))
     play.end()
     assert play.marks == before
+
+
+def test_calls_before_the_arming_are_no_part_of_its_window() -> None:
+    play = Play(policy("2026.9"))
+    play.turn(*(("read", {"path": "a"}, Fate.LOST) for _ in range(3)))
+    play.compact()
+    play.end(unanswered=True)
+    assert play.seen() == [(*ARMED, 1)]
+
+
+def test_a_recorded_run_id_is_never_a_key_of_the_readers_own() -> None:
+    from loopscan.events import UserMessage, Where
+
+    play = Play(policy("2026.9"))
+    play.call(*READ, times=10, run="#1")
+    play.engine.feed(UserMessage("other", Where(), run_id="#1"))
+    play.call(*READ, run="other")
+    assert play.marks == []
+
+
+def test_a_run_that_is_over_keeps_no_arguments() -> None:
+    play = Play(policy("2026.9"))
+    play.turn(READ)
+    play.end()
+    assert play.engine.run("r").batch is None

@@ -14,7 +14,7 @@ from typing import Protocol
 from loopscan.events import Event
 
 #: How many entries are held back at most.
-MAX_HELD = 1024
+MAX_HELD = 16_384
 
 #: How many bytes of lines are held back at most.
 MAX_HELD_BYTES = 64 << 20

@@ -6,6 +6,7 @@ the engine".
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 
 from loopscan.events import AbsentCall, Event, Fate, Problem, Recorded, SessionEnded, UnknownToolStopped, Where
@@ -42,6 +43,7 @@ from loopscan.transcripts.openclaw.slots import (
     OpeningUser,
     ResultSlot,
     Start,
+    asks_for,
     turn,
 )
 
@@ -70,8 +72,8 @@ class Session:
         self._held = Held()
         self._runs = Runs()
         self._repeated = Copies()
-        self._open: list[Batch] = []
-        """Messages whose results are still to come, oldest first."""
+        self._open: dict[str, deque[Batch]] = {}
+        """Messages whose results are still to come, oldest first, by what they wait for."""
         self._asked: Recent[str, bool] = Recent()
         """The ids of calls, and whether a result named them."""
         self._start = Start(name, where, agent, version)
@@ -200,7 +202,8 @@ class Session:
         batch.run.batch = batch
         if not batch.failed:
             batch.run.stop = None
-            self._open.append(batch)
+            for asks in batch.asks():
+                self._open.setdefault(asks, deque()).append(batch)
         self._held.add(batch)
         for call in batch.calls:
             if call.id is not None:
@@ -231,12 +234,11 @@ class Session:
         return self._at(run, entry)
 
     def _compaction(self, entry: Entry, run: Run | None) -> Run | None:
-        own = openclaw(entry.body)
         in_run: bool | None = None
-        if own:
-            in_run = entry.run_id is not None
-        elif run is None or run.stop in FINAL_STOPS:
+        if run is None or run.stop in FINAL_STOPS:
             in_run = False
+        elif entry.run_id is not None:
+            in_run = True
         if in_run:
             run = self._own(entry, run)
             self._runs.settle(run)
@@ -282,9 +284,16 @@ class Session:
         above = None if run.settled else self._runs.settled_above(run)
         if above is not None and above.batch is not None:
             own.append(above.batch)
-        for batch in (*own, *self._open):
+        for batch in own:
             if batch.waits_for(call_id, tool) and (batch.failed or not batch.closed):
                 return batch, batch.take(call_id, tool)
+        asks = asks_for(call_id, tool)
+        others = self._open.get(asks, deque())
+        while others:
+            if not others[0].closed and others[0].waits_for(call_id, tool):
+                return others[0], others[0].take(call_id, tool)
+            others.popleft()
+        self._open.pop(asks, None)
         return None
 
     def _answer(self, entry: Entry, reading: Reading, batch: Batch, place: int) -> None:
@@ -311,9 +320,9 @@ class Session:
         absent = AbsentCall(reading.absent or "", reading.text, call_id, entry.where)
         batch, made = run.batch, entry.sent_at
         if batch is not None and not batch.closed:
-            alike = made is not None and batch.latest is not None and made - batch.latest <= ALIKE_SECONDS
-            if alike or not batch.complete:
-                batch.adopt(absent)
+            alike = made is not None and batch.latest is not None and abs(made - batch.latest) <= ALIKE_SECONDS
+            if alike or not (batch.complete or batch.has_orphans):
+                batch.adopt(absent, made)
                 return
             self._close(batch)
         group = run.group
@@ -376,7 +385,12 @@ class Session:
     def _close(self, batch: Batch) -> None:
         if not batch.closed:
             batch.close()
-        self._open = [each for each in self._open if not each.closed]
+        for asks in batch.asks():
+            others = self._open.get(asks)
+            while others and others[0].closed:
+                others.popleft()
+            if others is not None and not others:
+                del self._open[asks]
 
     def _close_all(self, run: Run) -> None:
         self._pass(run)

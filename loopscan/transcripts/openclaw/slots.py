@@ -157,7 +157,7 @@ class Batch:
         """Places of calls without a result, by id (or by tool, for those without an id)."""
         self._answered: set[str] = set()
         for place, call in enumerate(calls):
-            self._waiting.setdefault(_asks(call.id, call.tool), deque()).append(place)
+            self._waiting.setdefault(asks_for(call.id, call.tool), deque()).append(place)
         self._absent: dict[int, AbsentCall] = {}
         """Absent tools by the place of their call in the message."""
         self._orphans: list[AbsentCall] = []
@@ -181,15 +181,15 @@ class Batch:
 
     def waits_for(self, call_id: str | None, tool: str | None) -> bool:
         """Say whether a call waits for this result. One without an id is for a call without one of the same tool."""
-        return _asks(call_id, tool) in self._waiting
+        return asks_for(call_id, tool) in self._waiting
 
     def has_had(self, call_id: str | None, tool: str | None) -> bool:
         """Say whether a call had this result already."""
-        return _asks(call_id, tool) in self._answered
+        return asks_for(call_id, tool) in self._answered
 
     def take(self, call_id: str | None, tool: str | None) -> int:
         """Return the place of the first call that waits for this result, which waits no longer."""
-        asks = _asks(call_id, tool)
+        asks = asks_for(call_id, tool)
         places = self._waiting[asks]
         place = places.popleft()
         if not places:
@@ -207,9 +207,20 @@ class Batch:
         if made is not None:
             self.latest = made
 
-    def adopt(self, absent: AbsentCall) -> None:
-        """Take in an absent tool that the message was stored without."""
+    @property
+    def has_orphans(self) -> bool:
+        """Whether an absent tool was taken in that the message was stored without."""
+        return bool(self._orphans)
+
+    def asks(self) -> set[str]:
+        """Return what its calls wait for or had; see :func:`asks_for`."""
+        return {asks_for(call.id, call.tool) for call in self.calls}
+
+    def adopt(self, absent: AbsentCall, made: float | None) -> None:
+        """Take in an absent tool that the message was stored without; its result was ``made`` then, in seconds."""
         self._orphans.append(absent)
+        if made is not None:
+            self.latest = made
 
     def close(self) -> None:
         """Make the fates final: calls without a result are lost."""
@@ -324,5 +335,6 @@ def turn(
     )
 
 
-def _asks(call_id: str | None, tool: str | None) -> str:
+def asks_for(call_id: str | None, tool: str | None) -> str:
+    """Return what a call waits for and its result brings: the id, or the tool where there is no id."""
     return f"id {call_id}" if call_id is not None else f"tool {tool or ''}"
