@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from loopscan.engine.names import signature, tool_name
 from loopscan.marks import Mark
 from loopscan.replayer import replay
+from loopscan.rulesets import ruleset
 
 RECORDED = Path(__file__).resolve().parents[2] / "shared" / "recorded"
 EXPECTED = RECORDED / "EXPECT.jsonl"
@@ -76,3 +79,29 @@ def test_what_the_transcript_itself_shows_is_reported_as_recorded(expected: dict
         assert len(counts) == len([event for event in events if KINDS[event["kind"]] == kind])
         if kind in ("warning", "block"):
             assert counts == [event["count"] for event in events if event["kind"] == kind]
+
+
+def test_the_identity_of_a_call_is_that_of_the_live_engine() -> None:
+    """A live veto names the tool and the SHA-256 of its canonical arguments: ours are equal exactly where those are."""
+    if not EXPECTED.exists():
+        pytest.skip("no recordings beside the checkout")
+    pairs: set[tuple[str, bytes]] = set()
+    spelled: set[tuple[str, str]] = set()
+    for path in sorted(RECORDED.glob("2026.9.6/*/sessions/*.jsonl")):
+        arguments: dict[str, Any] = {}
+        for line in path.read_text().splitlines():
+            message = json.loads(line).get("message", {})
+            for block in message.get("content", []) if message.get("role") == "assistant" else []:
+                if block["type"] == "toolCall":
+                    arguments[block["id"]] = (block["name"], block["arguments"])
+            intervention = (message.get("details") or {}).get("intervention")
+            if intervention and intervention["toolCallId"] in arguments:
+                name, given = arguments[intervention["toolCallId"]]
+                tool = tool_name(name, ruleset("2026.9"))
+                canonical = json.dumps(given, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+                digest = hashlib.sha256(canonical.encode()).hexdigest()
+                pairs.add((intervention["actionKey"], signature(tool, given)))
+                spelled.add((intervention["actionKey"], f"{tool}:{digest}"))
+    assert len(pairs) > 3
+    assert len({live for live, _ in pairs}) == len(pairs) == len({ours for _, ours in pairs})
+    assert all(live == plain for live, plain in spelled)

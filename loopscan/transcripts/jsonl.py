@@ -80,7 +80,8 @@ def parse(data: bytes | str) -> Json:
     try:
         return cast("Json", orjson.loads(data))
     except orjson.JSONDecodeError as error:
-        if any(word in str(error) for word in ("depth", "ecursion")):  # the standard library's limit depends on the version of Python
+        if any(word in str(error) for word in ("depth", "ecursion")):
+            # Not to be tried again: how deep the standard library goes depends on the version of Python.
             raise RecursionError from error
         text = data.decode() if isinstance(data, bytes) else data
         return cast("Json", _DECODER.decode(text))
