@@ -82,7 +82,7 @@ def test_what_the_transcript_itself_shows_is_reported_as_recorded(expected: dict
 
 
 def test_the_identity_of_a_call_is_that_of_the_live_engine() -> None:
-    """A live veto names the tool and the SHA-256 of its canonical arguments: ours are equal exactly where those are."""
+    """A live veto names the tool and the SHA-256 of its canonical arguments: ours are equal where those are."""
     if not EXPECTED.exists():
         pytest.skip("no recordings beside the checkout")
     pairs: set[tuple[str, bytes]] = set()
