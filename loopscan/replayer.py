@@ -15,10 +15,10 @@ from typing import TypeVar
 
 from loopscan._version import __version__
 from loopscan.configfile import load_agent_policies, load_policy
-from loopscan.engine.session import Arm, Mode, ScopeRule
 from loopscan.errors import InputError, UsageError
 from loopscan.events import Problem, SessionEnded, SessionStarted
-from loopscan.report import INTERNAL_ERROR, UNREADABLE, Report, SessionReport, Skipped, SourceReport
+from loopscan.modes import Arm, Mode, ScopeRule
+from loopscan.report import INTERNAL_ERROR, UNREADABLE, Report, SessionReport, SourceReport
 from loopscan.sanitize import clean
 from loopscan.sessions import Options, SessionReplay
 from loopscan.transcripts.discover import Found, discover
@@ -73,7 +73,7 @@ def replay(
         raise UsageError(f"jobs must be at least 1, not {jobs}")
     report = Report(__version__, options.policy, options.mode.value, options.scope.value)
     found = discover([paths] if isinstance(paths, str | os.PathLike) else paths, on_error=report.unread)
-    report.skipped = [Skipped(file.path, file.reason) for file in found.skipped]
+    report.skipped = found.skipped
     for source, sessions in _replay_all(found.sources, options, jobs, debug=debug):
         report.sources.append(source)
         report.sessions += sessions

@@ -17,6 +17,7 @@ from loopscan.errors import InputError
 from loopscan.events import Problem, Recorded
 from loopscan.marks import ENDS_RUN, Kind, Mark
 from loopscan.policy import Note, Policy
+from loopscan.transcripts.discover import Skipped
 
 if TYPE_CHECKING:
     import polars
@@ -157,14 +158,6 @@ class SourceReport:
     def failures(self) -> list[Problem]:
         """Why the source could not be read, or not to its end; empty for one that was."""
         return [problem for problem in self.problems if problem.kind in (UNREADABLE, INTERNAL_ERROR)]
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """A file of a folder that was not read, and why, in a few words of our own."""
-
-    path: str
-    reason: str
 
 
 @dataclass(slots=True, repr=False)

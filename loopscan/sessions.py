@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from loopscan.configfile import agent_key
-from loopscan.engine.session import Arm, Mode, RunState, ScopeRule, SessionEngine, Slot
+from loopscan.engine.session import RunState, SessionEngine, Slot
 from loopscan.events import (
     AbsentCall,
     Compaction,
@@ -23,6 +23,7 @@ from loopscan.events import (
     Where,
 )
 from loopscan.marks import Mark
+from loopscan.modes import Arm, Mode, ScopeRule
 from loopscan.policy import Policy
 from loopscan.report import RunReport, SessionReport
 from loopscan.timeline import Timeline

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from loopscan.cli.terminal import INTERRUPTED, quiet_stdout, say
+from loopscan.modes import Arm, Mode, ScopeRule
 
 if TYPE_CHECKING:
     from loopscan.marks import Kind
@@ -21,28 +22,6 @@ if TYPE_CHECKING:
 
 FINDINGS = 1
 NO_INPUT = 3
-
-
-class Mode(StrEnum):
-    """Whether verdicts have consequences in the replay."""
-
-    ENFORCE = "enforce"
-    OBSERVE = "observe"
-
-
-class Scope(StrEnum):
-    """What the detectors look back over."""
-
-    RUN = "run"
-    SESSION = "session"
-
-
-class Arm(StrEnum):
-    """When an in-run compaction arms the post-compaction guard."""
-
-    AUTO = "auto"
-    ALWAYS = "always"
-    NEVER = "never"
 
 
 class FailOn(StrEnum):
@@ -85,8 +64,8 @@ def replay(
         typer.Option(help="enforce: vetoes and run ends take effect; observe: mark every verdict, change nothing."),
     ] = Mode.ENFORCE,
     scope: Annotated[
-        Scope, typer.Option(help="Look back over the run, or over the whole session as without run ids.")
-    ] = Scope.RUN,
+        ScopeRule, typer.Option(help="Look back over the run, or over the whole session as without run ids.")
+    ] = ScopeRule.RUN,
     arm: Annotated[
         Arm, typer.Option(help="When a compaction within a run arms the post-compaction guard.")
     ] = Arm.AUTO,

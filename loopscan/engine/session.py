@@ -8,7 +8,6 @@ every verdict that the recorded calls would have met is marked all the same.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from loopscan.engine import sentences
 from loopscan.engine.canonical import identity
@@ -41,30 +40,8 @@ from loopscan.events import (
     Where,
 )
 from loopscan.marks import Detector, Kind, Level, Mark
+from loopscan.modes import Arm, Mode, ScopeRule
 from loopscan.policy import Policy
-
-
-class Mode(StrEnum):
-    """Whether verdicts have consequences in the replay."""
-
-    ENFORCE = "enforce"
-    OBSERVE = "observe"
-
-
-class ScopeRule(StrEnum):
-    """What the detectors look back over: the records of one run, or of the whole session."""
-
-    RUN = "run"
-    SESSION = "session"
-
-
-class Arm(StrEnum):
-    """When an in-run compaction arms the post-compaction guard."""
-
-    AUTO = "auto"
-    """As the ruleset's releases do, as far as the record tells."""
-    ALWAYS = "always"
-    NEVER = "never"
 
 
 @dataclass(slots=True)

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from loopscan.engine.session import ScopeRule, SessionEngine
+from loopscan.engine.session import SessionEngine
 from loopscan.events import Call, Compaction, Fate, Outcome, Result, Turn, UserMessage, Where
 from loopscan.marks import Kind, Mark
+from loopscan.modes import ScopeRule
 from loopscan.policy import Layer, Policy, resolve
 from loopscan.rulesets import ruleset
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from loopscan.engine.session import Arm, Mode, ScopeRule, SessionEngine
+from loopscan.engine.session import SessionEngine
 from loopscan.events import (
     AbsentCall,
     Call,
@@ -21,6 +21,7 @@ from loopscan.events import (
     Where,
 )
 from loopscan.marks import Mark
+from loopscan.modes import Arm, Mode, ScopeRule
 from loopscan.policy import Layer, Policy, resolve
 from loopscan.rulesets import ruleset
 

@@ -435,7 +435,7 @@ def test_runs_do_not_share_the_streak() -> None:
 
 
 def test_the_same_in_both_modes_but_observing_goes_on() -> None:
-    from loopscan.engine.session import Mode
+    from loopscan.modes import Mode
 
     play = Play(policy(), mode=Mode.OBSERVE)
     play.call("read", {"path": "gone"}, error("ENOENT"), times=5)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from loopscan.engine.session import Arm, Mode, ScopeRule
 from loopscan.events import Fate, Outcome
 from loopscan.marks import Level
+from loopscan.modes import Arm, Mode, ScopeRule
 
 from .build import Play, error, policy, text
 
