@@ -620,6 +620,8 @@ def _envelopes() -> dict[str, Runs]:
         for backslashes in (0, 1, 2, 3, 5, 7, 15):
             body = "q" + "\\" * backslashes + '"q'
             pairs[f"depth-{depth}-quote-{backslashes}"] = (wrap(a, body, depth=depth), wrap(b, body, depth=depth))
+    pairs["quote-after"] = (wrap(a, depth=2) + '"q', wrap(b, depth=2) + '"q')
+    pairs["quote-before"] = ('"q' + wrap(a, depth=2), '"q' + wrap(b, depth=2))
     pairs["plain-quote"] = (wrap(a, 'q"q\\"q'), wrap(b, 'q"q\\"q'))
     pairs["second-quote"] = (wrap(a, 'q\\"q"', depth=2), wrap(b, 'q\\"q"', depth=2))
     made = {f"envelope-{n}": _alternating("fetch", {"u": 1}, told(x), told(y)) for n, (x, y) in pairs.items()}
