@@ -32,7 +32,7 @@ TextRule = Callable[[str], str]
 
 
 class _SlowPathError(Exception):
-    """The value is too deep for the fast writer."""
+    """The value is too deep for the fast writer, or has keys that a text rule makes equal."""
 
 
 def trim(text: str) -> str:
@@ -43,13 +43,13 @@ def trim(text: str) -> str:
 def identity(value: Json, text: TextRule | None = None) -> bytes:
     """Return 16 bytes that are equal for two values exactly if JavaScript's canonical JSON is.
 
-    ``text`` rewrites every string, keys included, before comparing (the nonces of a ruleset); where
-    it makes two keys of one object equal, the one that sorts last by its old name wins.
+    ``text`` rewrites every string, keys included, before comparing (the nonces of a ruleset); keys of
+    one object that it makes equal stay apart, in the order of their old names.
     """
     try:
         plain = orjson.dumps(_comparable(value, text, 0), option=orjson.OPT_SORT_KEYS)
     except (_SlowPathError, TypeError):
-        # Lone surrogates (orjson raises TypeError), great depth. Each is a property of the value, so
+        # Lone surrogates (orjson raises TypeError), great depth, keys made equal. Each is a property of the value, so
         # equal values always meet here, and the leading byte keeps the two apart.
         return xxh3_128_digest(b"\x00" + _write(value, text))
     return xxh3_128_digest(plain)
@@ -92,7 +92,10 @@ def _comparable(value: Json, text: TextRule | None, depth: int) -> Json:
     if isinstance(value, dict):
         if text is None:
             return {key: _comparable(item, None, depth + 1) for key, item in value.items()}
-        return {text(key): _comparable(value[key], text, depth + 1) for key in sorted(value, key=_utf16)}
+        renamed = {text(key): _comparable(item, text, depth + 1) for key, item in value.items()}
+        if len(renamed) < len(value):
+            raise _SlowPathError
+        return renamed
     if isinstance(value, list):
         return [_comparable(item, text, depth + 1) for item in value]
     return _spelled(value)
@@ -114,11 +117,11 @@ def _write(value: Json, text: TextRule | None) -> bytes:
         elif isinstance(item, str):
             out.append(_quoted(item if text is None else text(item)))
         elif isinstance(item, dict):
-            renamed = {key if text is None else text(key): item[key] for key in sorted(item, key=_utf16)}
+            renamed = [(_utf16(key if text is None else text(key)), _utf16(key), key) for key in item]
             out.append(b"{")
             stack.append(b"}")
-            for key in sorted(renamed, key=_utf16, reverse=True):
-                stack += (b",", renamed[key], _quoted(key) + b":")
+            for name, _, key in sorted(renamed, reverse=True):
+                stack += (b",", item[key], _quoted(name.decode("utf-16-be", "surrogatepass")) + b":")
         elif isinstance(item, list):
             out.append(b"[")
             stack.append(b"]")

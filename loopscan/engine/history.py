@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from itertools import takewhile
+from typing import TypeVar
 
 from loopscan.engine.outcomes import Judged
 from loopscan.engine.records import Record
 from loopscan.engine.streaks import Agreement, Alternation, Churn, ExecTail, Lane, Projection, UnknownTool
+
+_Streak = TypeVar("_Streak", ExecTail, Churn)
 
 
 class History:
@@ -53,8 +56,12 @@ class History:
 
         ``lossy``: the outcome holds less than the live engine saw. ``passed_over``: see :class:`Record`.
         """
-        if record.settled or record.evicted:
+        if record.settled:
             return
+        if record.evicted:  # the engine finds no record to put the outcome into, and appends one
+            if judged is None or not (judged.identity or judged.veto):
+                return
+            record = self.append(record.tool, record.signature, record.run_id)
         record.settled = True
         if judged is not None:
             record.outcome = judged.identity
@@ -72,13 +79,11 @@ class Tail:
     def __init__(self, start: int = 0) -> None:
         self.agreement = Agreement(start)
         self.unknown = UnknownTool()
-        self.exec = ExecTail()
 
     def push(self, record: Record) -> None:
         """Take in the next record, its outcome known or known to be missing."""
         self.agreement.push(record)
         self.unknown.push(record)
-        self.exec.push(record)
 
 
 class Scope:
@@ -97,6 +102,7 @@ class Scope:
         self._alternation = Alternation()
         self._settled = Tail()
         self._after_waiting: Tail | None = Tail()  # None: to be looked up anew
+        self._exec = ExecTail()
         self._churn = Churn()
         self._lossy = -1  # position of the newest outcome that is less than the live engine saw
 
@@ -145,9 +151,7 @@ class Scope:
             self._waiting.popleft()
             self._take(record)
             self._advance()
-        self._settled.exec.evict(record.position)
-        if self._after_waiting is not None:
-            self._after_waiting.exec.evict(record.position)
+        self._exec.evict(record.position)
         self._churn.evict(record.position)
 
     def _advance(self) -> None:
@@ -156,6 +160,7 @@ class Scope:
 
     def _take(self, record: Record) -> None:
         self._settled.push(record)
+        self._exec.push(record)
         self._churn.push(record)
 
     # --- the detectors' side
@@ -178,7 +183,7 @@ class Scope:
         """Return the count of ``exec`` calls that failed alike, whatever their arguments; 0 for other tools."""
         if tool != "exec" or not ahead.tools <= {tool}:
             return 0
-        failing = self._tail().exec.count(signature)
+        failing = self._over_waiting(self._exec, ExecTail()).count(signature)
         return failing + ahead.calls if failing else 0
 
     def newest_outcome(self, signature: bytes) -> bytes | None:
@@ -224,12 +229,18 @@ class Scope:
         """Return the argument-churn count of a proposed call."""
         if not ahead.tools <= {tool}:
             return 0
-        churn = self._churn
-        if self._waiting:  # it passes over records without outcome; rulesets with this streak have a short history
-            churn = Churn()
-            for record in self.records:
-                churn.push(record)
-        return churn.count(tool, signature)
+        return self._over_waiting(self._churn, Churn()).count(tool, signature)
+
+    def _over_waiting(self, settled: _Streak, fresh: _Streak) -> _Streak:
+        """Return a streak that passes over records without outcome, as it is while some wait for theirs.
+
+        It is walked anew then: rulesets that have such a streak have a short history.
+        """
+        if not self._waiting:
+            return settled
+        for record in self.records:
+            fresh.push(record)
+        return fresh
 
     def _tail(self) -> Tail:
         """Return the streaks as they are now: those after the newest record that waits for its outcome."""

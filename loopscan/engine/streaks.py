@@ -180,6 +180,7 @@ class UnknownTool:
 class ExecTail:
     """Unbroken newest ``exec`` records that failed alike, whatever their arguments, vetoes between them included.
 
+    Records without outcome are passed over, and so are rejections by argument validation.
     The walk that this replaces leaves the proposed arguments at the first failure with others, and
     stops where it meets them again: so the newest such meeting point of each signature is kept.
     """
@@ -201,7 +202,7 @@ class ExecTail:
 
     def push(self, record: Record) -> None:
         """Take in the next record, its outcome known or known to be missing."""
-        if record.passed_over:
+        if record.tool == "exec" and (record.passed_over or not (record.veto or record.outcome)):
             return
         if record.tool != "exec" or not (record.veto or record.failure):
             self._reset()

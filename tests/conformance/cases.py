@@ -8,6 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from loopscan.engine.detectors import Proposal, verdict
+from loopscan.engine.history import History
+from loopscan.engine.names import compared_arguments, is_known_poll, signature, tool_name
+from loopscan.engine.outcomes import judge
+from loopscan.engine.records import Record
 from loopscan.engine.session import SessionEngine
 from loopscan.events import Call, Compaction, Fate, Outcome, Result, Turn, UserMessage, Where
 from loopscan.marks import Kind, Mark
@@ -88,3 +93,38 @@ def expected(case: dict[str, Any]) -> list[list[Row]]:
             made.append(abort)
         rows.append(made)
     return rows
+
+
+def verdicts_of(case: dict[str, Any]) -> list[dict[str, Any] | None]:
+    """Replay the steps of a history; return the verdict at each ``ask`` as the packages' own function words it."""
+    policy = policy_of(case)
+    rules = policy.ruleset
+    history = History(policy.history_size)
+    calls: dict[str, tuple[Record, str, Any]] = {}
+    answers: list[dict[str, Any] | None] = []
+    for step in case["steps"]:
+        if "outcome" in step:
+            came = step["outcome"]
+            record, tool, arguments = calls[came["id"]]
+            outcome = Outcome(result=came.get("result"), error=came.get("error"))
+            history.settle(record, judge(tool, arguments, outcome, rules))
+            continue
+        asked = step.get("ask") or step["call"]
+        tool = tool_name(asked["tool"], rules)
+        of_call = signature(tool, compared_arguments(tool, asked["args"], rules))
+        if "call" in step:
+            calls[asked["id"]] = (history.append(tool, of_call, asked["run"]), tool, asked["args"])
+            continue
+        scope = history.scope(asked["run"])
+        proposal = Proposal(tool, of_call, is_known_poll(tool, asked["args"], rules))
+        found = verdict(proposal, scope, scope.projection(), policy)
+        answers.append(
+            found
+            and {
+                "detector": found.detector.value,
+                "level": found.level.value,
+                "count": found.count,
+                **({"paired": found.paired_tool} if found.paired_tool else {}),
+            }
+        )
+    return answers

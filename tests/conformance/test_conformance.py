@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from .cases import expected, load, marks_of
+from .cases import expected, load, marks_of, verdicts_of
 
 HERE = Path(__file__).parent
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "conformance"
@@ -28,6 +28,14 @@ def test_every_mark_agrees(path: Path) -> None:
             differing[case["id"]] = {"ours": ours, "theirs": theirs}
     assert cases > 0
     assert not differing, f"{len(differing)} of {cases} differ, first: {next(iter(differing.items()))}"
+
+
+@pytest.mark.parametrize("path", sorted((HERE / "data" / "history").glob("*.gz")), ids=lambda path: path.name[:6])
+def test_every_verdict_on_a_history_agrees(path: Path) -> None:
+    """Outcomes that never come, come late, or come when the history has dropped their call."""
+    differing = [case["id"] for case in load(path) if verdicts_of(case) != case["answers"]]
+    assert not differing
+    assert sum(any(case["answers"]) for case in load(path)) > 100
 
 
 def test_the_vectors_of_both_releases_are_there() -> None:

@@ -60,10 +60,10 @@ def exec_tail(records: list[Past], signature: bytes) -> int:
     count = held = 0
     left = False
     for record in reversed(records):
-        if record.passed_over:
-            continue
         if record.tool != "exec":
             break
+        if record.passed_over or (record.outcome is None and not record.veto):
+            continue
         if record.veto:
             if failure is None:
                 count += 1

@@ -7,18 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from loopscan.engine.detectors import Warnings
 from loopscan.engine.history import History
 from loopscan.engine.outcomes import Judged
-from loopscan.engine.records import Record
 from loopscan.events import Call, Fate, Outcome, Result, Turn, UnknownToolStopped, UserMessage, Where
 from loopscan.marks import Detector, Kind, Level, Mark
 from loopscan.modes import Arm, Mode, ScopeRule
 
-from . import reference
 from .build import Play, error, policy, text
 
 READ = ("read", {"path": "a"}, "x")
@@ -364,64 +362,6 @@ def test_a_churn_is_lossy_if_its_tail_is(place: int | None, is_lossy: bool) -> N
         play.turn(("find", {"q": number % 3}, replace(error("none"), lossy=place == number)))
     (warning,) = play.marks
     assert (warning.detector, warning.count, warning.lossy) == ("argument_churn", 10, is_lossy)
-
-
-# --- streaks, step by step in a short history
-
-
-TWO_CALLS = {"read": (("read", b"1"), ("ls", b"2")), "exec": (("exec", b"1"), ("exec", b"2"))}
-#: What becomes of a record: a veto, nothing yet, or an outcome; few of them, so that streaks meet and break.
-BECAME = {
-    "read": ("veto", "veto", "later", Judged(b"x"), Judged(b"x"), Judged(b"x"), Judged(b"y"), Judged(None)),
-    "exec": ("veto", "later", *[Judged(b"x", failure=b"f")] * 3, Judged(b"y", failure=b"f"), Judged(b"z")),
-    "churn": ("later", *[Judged(b"x", no_progress=True)] * 9, Judged(b"y", no_progress=True)),
-    "lost": ("later", "veto", Judged(b"x", no_progress=True, unknown_tool="a"), Judged(b"x", no_progress=True)),
-}
-
-LATE = (Judged(b"x"), Judged(b"x"), Judged(b"y"), Judged(None, veto=True))
-
-
-@settings(max_examples=500)
-@given(
-    st.sampled_from(["read", "exec"]),
-    st.sampled_from(list(BECAME)),
-    st.integers(1, 9),
-    st.lists(st.tuples(st.integers(0, 11), st.integers(0, 23)), min_size=12, max_size=40),
-)
-def test_streaks_equal_their_plain_walks_at_every_step(
-    tools: str, outcomes: str, size: int, steps: list[tuple[int, int]]
-) -> None:
-    """A short history evicts at every step, mostly two calls in turn: what a long one seldom meets."""
-    history, plain = History(size), list[reference.Past]()
-    waiting: list[tuple[Record, reference.Past]] = []
-    for number, (which, what) in enumerate(steps):
-        tool, signature = TWO_CALLS[tools][number % 2 if which > 3 else which % 2]
-        became = BECAME[outcomes][what % len(BECAME[outcomes])]
-        past = reference.Past(tool, signature, "r", veto=became == "veto")
-        record = history.append(tool, signature, "r", veto=became == "veto")
-        plain.append(past)
-        del plain[:-size]
-        if became == "later":
-            waiting.append((record, past))
-        elif isinstance(became, Judged):
-            settle(history, record, past, became)
-        if waiting and which > 8:
-            settle(history, *waiting.pop(what % len(waiting)), LATE[what % len(LATE)])
-        scope = history.scope("r")
-        ahead = scope.projection()
-        for tool, signature in TWO_CALLS[tools]:
-            assert scope.no_progress(signature, ahead) == reference.no_progress(plain, signature)
-            failing = reference.exec_tail(plain, signature) if tool == "exec" else 0
-            assert scope.exec_failures(tool, signature, ahead) == failing
-            assert scope.unknown_tool(tool, ahead) == reference.unknown_tool(plain, tool)
-            assert scope.ping_pong(signature, ahead)[:3] == reference.ping_pong(plain, signature)
-            assert scope.churn(tool, signature, ahead) == reference.churn(plain, tool, signature)
-
-
-def settle(history: History, record: Record, past: reference.Past, judged: Judged) -> None:
-    history.settle(record, judged)
-    past.outcome, past.no_progress, past.failure = judged.identity, judged.no_progress, judged.failure
-    past.unknown_tool, past.veto = judged.unknown_tool, judged.veto
 
 
 def test_a_churn_of_two_outcomes_is_none_also_after_one_of_them_left_the_history() -> None:

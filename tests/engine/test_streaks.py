@@ -57,19 +57,26 @@ def apply(operations: list[tuple[int, ...]], size: int) -> tuple[History, list[P
             if became == -2:
                 waiting.append((record, past))
             elif became >= 0:
-                decide(history, record, past, OUTCOMES[became])
+                decide(history, plain, size, record, past, OUTCOMES[became])
         elif waiting:
             record, past = waiting.pop(op[0] % len(waiting))
-            decide(history, record, past, OUTCOMES[op[1]])
+            decide(history, plain, size, record, past, OUTCOMES[op[1]])
     return history, plain
 
 
-def decide(history: History, record: Record, past: Past, judged: Judged | None) -> None:
+def decide(history: History, plain: list[Past], size: int, record: Record, past: Past, judged: Judged | None) -> None:
     history.settle(record, judged, passed_over=judged is REJECTION)
-    if judged:
-        past.passed_over = judged is REJECTION
-        past.outcome, past.no_progress, past.failure = judged.identity, judged.no_progress, judged.failure
-        past.unknown_tool, past.veto = judged.unknown_tool, judged.veto
+    if judged is None:
+        return
+    if not any(each is past for each in plain):  # dropped from the history: the outcome makes a new record
+        if judged.identity is None and not judged.veto:
+            return
+        past = Past(past.tool, past.signature, past.run)
+        plain.append(past)
+        del plain[:-size]
+    past.passed_over = judged is REJECTION
+    past.outcome, past.no_progress, past.failure = judged.identity, judged.no_progress, judged.failure
+    past.unknown_tool, past.veto = judged.unknown_tool, judged.veto
 
 
 @settings(max_examples=1500, deadline=None)
@@ -107,3 +114,55 @@ def test_what_leaves_the_history_leaves_memory(operations: list[tuple[int, ...]]
         held = [past for past in plain if past.run == run]
         assert len(scope.records) == len(held)
         assert set(scope._lanes) == {past.signature for past in held}
+
+
+# --- streaks, step by step in a short history
+
+
+TWO_CALLS = {"read": (("read", b"1"), ("ls", b"2")), "exec": (("exec", b"1"), ("exec", b"2"))}
+#: What becomes of a record: a veto, nothing yet, or an outcome; few of them, so that streaks meet and break.
+BECAME = {
+    "read": ("veto", "veto", "later", Judged(b"x"), Judged(b"x"), Judged(b"x"), Judged(b"y"), Judged(None)),
+    "exec": ("veto", "later", *[Judged(b"x", failure=b"f")] * 3, Judged(b"y", failure=b"f"), Judged(b"z")),
+    "churn": ("later", *[Judged(b"x", no_progress=True)] * 9, Judged(b"y", no_progress=True)),
+    "lost": ("later", "veto", Judged(b"x", no_progress=True, unknown_tool="a"), Judged(b"x", no_progress=True)),
+}
+
+LATE = (Judged(b"x"), Judged(b"x"), Judged(b"y"), Judged(None, veto=True))
+
+
+@settings(max_examples=500)
+@given(
+    st.sampled_from(["read", "exec"]),
+    st.sampled_from(list(BECAME)),
+    st.integers(1, 9),
+    st.lists(st.tuples(st.integers(0, 11), st.integers(0, 23)), min_size=12, max_size=40),
+)
+def test_streaks_equal_their_plain_walks_at_every_step(
+    tools: str, outcomes: str, size: int, steps: list[tuple[int, int]]
+) -> None:
+    """A short history evicts at every step, mostly two calls in turn: what a long one seldom meets."""
+    history, plain = History(size), list[Past]()
+    waiting: list[tuple[Record, Past]] = []
+    for number, (which, what) in enumerate(steps):
+        tool, signature = TWO_CALLS[tools][number % 2 if which > 3 else which % 2]
+        became = BECAME[outcomes][what % len(BECAME[outcomes])]
+        past = Past(tool, signature, "r", veto=became == "veto")
+        record = history.append(tool, signature, "r", veto=became == "veto")
+        plain.append(past)
+        del plain[:-size]
+        if became == "later":
+            waiting.append((record, past))
+        elif isinstance(became, Judged):
+            decide(history, plain, size, record, past, became)
+        if waiting and which > 8:
+            decide(history, plain, size, *waiting.pop(what % len(waiting)), LATE[what % len(LATE)])
+        scope = history.scope("r")
+        ahead = scope.projection()
+        for tool, signature in TWO_CALLS[tools]:
+            assert scope.no_progress(signature, ahead) == reference.no_progress(plain, signature)
+            failing = reference.exec_tail(plain, signature) if tool == "exec" else 0
+            assert scope.exec_failures(tool, signature, ahead) == failing
+            assert scope.unknown_tool(tool, ahead) == reference.unknown_tool(plain, tool)
+            assert scope.ping_pong(signature, ahead)[:3] == reference.ping_pong(plain, signature)
+            assert scope.churn(tool, signature, ahead) == reference.churn(plain, tool, signature)

