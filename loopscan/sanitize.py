@@ -8,14 +8,25 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import cache
+from itertools import islice
 from json import dumps
 from typing import Literal
 
 from loopscan.events import Json
-from loopscan.masking import MASK, is_secret_name, mask
+from loopscan.masking import (
+    MASK,
+    NAMING_FIELDS,
+    VALUE_FIELDS,
+    flat_name,
+    is_secret_name,
+    mask,
+    mask_keys,
+    secret_arguments,
+)
 
-__all__ = ["clean", "escape_json", "mask", "preview"]
+__all__ = ["clean", "escape_json", "mask", "name", "preview"]
 
 # Controls, format characters, surrogates, private use, noncharacters, line and paragraph
 # separators, and what Unicode calls default-ignorable (variation selectors, fillers, tags): a fixed
@@ -61,6 +72,17 @@ _UNSAFE_IN_JSON = re.compile(rf"(?!\n)[{_UNSAFE_CLASS}]")
 
 _SHORT_ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 _PRESENTATION = "\ufe0e\ufe0f"
+# What sits on the character before it, besides combining marks: the vowel "am" of Thai and Lao, halfwidth
+# voicing marks, the vowels and final consonants of Hangul syllables written in parts.
+_EXTENDER_RANGES: tuple[tuple[int, int], ...] = (
+    (0x0E33, 0x0E33),
+    (0x0EB3, 0x0EB3),
+    (0x1160, 0x11FF),
+    (0xD7B0, 0xD7FB),
+    (0xFF9E, 0xFF9F),
+    (0x1F3FB, 0x1F3FF),
+)
+_EXTENDERS = frozenset(chr(code) for first, last in _EXTENDER_RANGES for code in range(first, last + 1))
 # More accents than this on one character are a drawing that runs over the lines around it.
 _MAX_ACCENTS = 4
 _ELLIPSIS = "…"
@@ -121,7 +143,7 @@ def _units(text: str) -> list[str]:
             else:
                 units.append(_escape(char))
                 accents = _MAX_ACCENTS
-        elif unicodedata.category(char) in {"Mn", "Me"}:
+        elif _is_accent(char):
             if accents < _MAX_ACCENTS:
                 units[-1] += char
                 accents += 1
@@ -132,6 +154,10 @@ def _units(text: str) -> list[str]:
             accents = 0
         before = char
     return units
+
+
+def _is_accent(char: str) -> bool:
+    return unicodedata.category(char) in {"Mn", "Me", "Mc"} or char in _EXTENDERS
 
 
 def _escape(char: str) -> str:
@@ -147,17 +173,53 @@ def escape_json(document: str) -> str:
     r"""Return a JSON text with every character that could act on a terminal written as ``\uXXXX``.
 
     It stays the same JSON: outside of strings such characters cannot occur, except newlines, which
-    are kept. The result can be encoded as UTF-8 even where strings hold lone surrogates.
+    are kept. The result can be encoded as UTF-8 even where strings hold lone surrogates. Of accents
+    on one character the first four stay.
     """
-    return _UNSAFE_IN_JSON.sub(_json_escape, document)
+    document = _UNSAFE_IN_JSON.sub(_json_escape, document)
+    if document.isascii():
+        return document
+    return _accent_flood().sub(lambda flood: "".join(map(_json_escape, flood[0])), document)
 
 
-def _json_escape(match: re.Match[str]) -> str:
+@cache
+def _accent_flood() -> re.Pattern[str]:
+    """Return what matches accents beyond the fourth in a row."""
+    # No plane but the first two has accents that are not unsafe already.
+    accents = "".join(re.escape(char) for char in map(chr, range(0x300, 0x20000)) if _is_accent(char))
+    return re.compile(f"(?<=[{accents}]{{{_MAX_ACCENTS}}})[{accents}]+")
+
+
+def _json_escape(match: re.Match[str] | str) -> str:
     code = ord(match[0])
     if code <= 0xFFFF:
         return f"\\u{code:04x}"
     code -= 0x10000
     return f"\\u{0xD800 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
+
+
+# -- names ----------------------------------------------------------------------------------------
+
+# Of a longer name no more than this is looked at, at either end.
+_NAME_SCAN = 4096
+_KEY_REST = re.compile(r"[\w%+/=.-]*")
+
+
+def name(text: str, limit: int | None = None, *, keep: Literal["ends", "start"] = "ends") -> str:
+    """Return the name of a tool, model or session as :func:`clean` does, unless it is a key itself.
+
+    Only what is unmistakably a key, or a password in a URL, becomes ``***``: identifiers that are
+    merely random stay readable. Ordinary names cost little.
+    """
+    if limit is not None and len(text) > 2 * _NAME_SCAN and limit <= _NAME_SCAN // 4:
+        # The rest of a key that the cut has gone through goes as well.
+        tail = text[len(text) - _NAME_SCAN :]
+        tail = tail[_KEY_REST.match(tail).end() :]  # type: ignore[union-attr]
+        head = mask_keys(text[:_NAME_SCAN])[: _NAME_SCAN // 2]
+        if len(tail) < limit:
+            return clean(head + _ELLIPSIS, limit, keep="start")
+        return clean(head + _ELLIPSIS + mask_keys(tail), limit, keep=keep)
+    return clean(mask_keys(text), limit, keep=keep)
 
 
 # -- previews of arguments ----------------------------------------------------------------------
@@ -167,10 +229,11 @@ def _json_escape(match: re.Match[str]) -> str:
 _SCAN = 1024
 _CUT_EDGE = 512
 _MAX_DEPTH = 12
+_MAX_FIELDS = 1000
+_MAX_WORDS = 200
 _KEY_LIMIT = 32
 _SHARE = 0.45
-_PAIR_NAMES = ("name", "key", "header", "variable", "field")
-_PAIR_VALUES = frozenset({"value", "val", "content", "data", "text"})
+_COMMAND_NAMES = frozenset({"command", "cmd", "program", "executable", "exe", "binary", "bin", "file"})
 
 
 def preview(arguments: Json, limit: int = 60) -> str:
@@ -200,7 +263,7 @@ class _Pieces:
         self.room -= len(text)
 
 
-def _render(value: Json, pieces: _Pieces, share: int, depth: int) -> None:
+def _render(value: Json, pieces: _Pieces, share: int, depth: int, program: Sequence[str] = ()) -> None:
     if isinstance(value, str):
         pieces.add(_quoted(value, share))
     elif isinstance(value, dict):
@@ -212,7 +275,7 @@ def _render(value: Json, pieces: _Pieces, share: int, depth: int) -> None:
         if depth >= _MAX_DEPTH:
             pieces.add("[…]")
         else:
-            _render_array(value, pieces, share, depth)
+            _render_array(value, pieces, share, depth, program)
     elif isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 256:
         pieces.add(_ELLIPSIS)  # beyond what the interpreter is willing to spell
     else:
@@ -220,32 +283,40 @@ def _render(value: Json, pieces: _Pieces, share: int, depth: int) -> None:
 
 
 def _render_object(value: dict[str, Json], pieces: _Pieces, share: int, depth: int) -> None:
-    named = any(
-        isinstance(named := value.get(name), str) and len(named) <= 256 and is_secret_name(named)
-        for name in _PAIR_NAMES
-    )
+    named = False
+    program: list[str] = []
+    for key, item in islice(value.items(), _MAX_FIELDS):
+        if isinstance(item, str) and len(item) <= 256:
+            flat = flat_name(key)
+            if flat in NAMING_FIELDS and is_secret_name(item):
+                named = True
+            elif flat in _COMMAND_NAMES:
+                program += item.split()
     separator = "{"
     for key, item in value.items():
         pieces.add(f"{separator}{_quoted(key, _KEY_LIMIT)}:")
         separator = ","
         if pieces.room <= 0:
             break
-        if is_secret_name(key) or (named and key.lower() in _PAIR_VALUES):
+        if is_secret_name(key) or (named and flat_name(key) in VALUE_FIELDS):
             pieces.add(f'"{MASK}"')
         else:
-            _render(item, pieces, share, depth + 1)
+            _render(item, pieces, share, depth + 1, program)
         if pieces.room <= 0:
             break
     pieces.add("}" if value else "{}")
 
 
-def _render_array(value: list[Json], pieces: _Pieces, share: int, depth: int) -> None:
+def _render_array(value: list[Json], pieces: _Pieces, share: int, depth: int, program: Sequence[str]) -> None:
     separator = "["
     secret = False
-    for item in value:
+    # The words before are the program's, if that stands beside the list.
+    words = [*program, *(item if isinstance(item, str) else "" for item in islice(value, _MAX_WORDS))]
+    secrets = {at - len(program) for at in secret_arguments(words)}
+    for at, item in enumerate(value):
         pieces.add(separator)
         separator = ","
-        if secret:
+        if secret or at in secrets:
             pieces.add(f'"{MASK}"')
         else:
             _render(item, pieces, share, depth + 1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import codecs
 from typing import TYPE_CHECKING, TextIO, cast
 
-from loopscan.sanitize import clean
+from loopscan.sanitize import name
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -118,12 +118,12 @@ def _console_class() -> type[Console]:
 def safe(text: str, style: StyleType = "", limit: int | None = None) -> Text:
     """Return ``text``, which may come from a transcript, as a rich text that shows it and nothing else.
 
-    It takes at most ``limit`` columns.
+    It takes at most ``limit`` columns. What is unmistakably a key is hidden, whatever it is the name of.
     """
     from rich.cells import cell_len
     from rich.text import Text
 
-    shown = clean(text, limit)
+    shown = name(text, limit)
     if limit is not None and not shown.isascii() and (width := cell_len(shown)) > limit:
-        shown = clean(text, limit * limit // width)
+        shown = name(text, limit * limit // width)
     return Text(shown, style=style)

@@ -13,6 +13,7 @@ from loopscan.reports.console import console, safe
 from loopscan.reports.phrases import KINDS, OUTCOMES, UPPER_BOUND, clock, counted, kind_words, number, saved, span
 from loopscan.reports.timeline import Group, LiveRecord, Row, timeline
 from loopscan.sanitize import clean
+from loopscan.sanitize import name as shown_name
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -99,7 +100,7 @@ def _header(report: Report) -> Iterator[RenderableType]:
     fields.add_row("settings", _settings(policy))
     _add_notes(fields, policy)
     for agent, own in sorted(report.agents.items()):
-        fields.add_row(safe(f"agent {clean(agent, _TOOL)}"), _settings(own))
+        fields.add_row(safe(f"agent {shown_name(agent, _TOOL)}"), _settings(own))
         _add_notes(fields, own)
     yield fields
 
@@ -247,7 +248,7 @@ def _marks_table(totals: Totals, kinds: list[Kind]) -> Table:
 
 def _main_tools(totals: Totals) -> Text:
     ordered = sorted(totals.by_tool.items(), key=lambda item: (-item[1], item[0]))
-    shown = [f"{clean(tool, _TOOL)} {number(count)}" for tool, count in ordered[:_MAIN_TOOLS]]
+    shown = [f"{shown_name(tool, _TOOL)} {number(count)}" for tool, count in ordered[:_MAIN_TOOLS]]
     rest = len(ordered) - len(shown)
     return safe(", ".join(shown) + (f" and {counted(rest, 'more tool')}" if rest else "") if shown else "none named")
 
@@ -284,7 +285,7 @@ def _print_session(to: Console, session: SessionReport, live: LiveRecord, option
     to.print(title)
     to.print(safe(session.source, "dim", to.width))
     named = (("agent", session.agent), ("model", session.model))
-    facts = [safe(f"{name} {clean(value, _TOOL)}") for name, value in named if value]
+    facts = [safe(f"{name} {shown_name(value, _TOOL)}") for name, value in named if value]
     when = span(session.started, session.ended)
     if when:
         facts.append(safe(when))
@@ -501,7 +502,7 @@ def _verdict_words(verdict: LiveVerdict) -> str:
     if recorded.count is not None:
         words += f" · count {recorded.count}"
     if recorded.tool:
-        words += f" · {clean(recorded.tool, _TOOL)}"
+        words += f" · {shown_name(recorded.tool, _TOOL)}"
     return words
 
 

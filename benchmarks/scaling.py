@@ -1,0 +1,78 @@
+"""How time grows with size: each shape at n, 2n and 4n in one run, as ratios to n. About 2 and 4 is linear.
+
+python benchmarks/scaling.py
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from loopscan.engine.nonces import without_nonces
+from loopscan.engine.session import SessionEngine
+from loopscan.events import Call, Fate, Outcome, Result, Turn, Where
+from loopscan.masking import mask
+from loopscan.policy import Layer, resolve
+from loopscan.rulesets import ruleset
+
+_SAME = Outcome(result={"content": [{"type": "text", "text": "same"}]})
+
+
+def engine(history: int) -> SessionEngine:
+    """Return an engine with a history that is never full, so that a walk over it would show."""
+    block = {"enabled": True, "historySize": history, "warningThreshold": history}
+    return SessionEngine(resolve(ruleset("2026.6"), block=Layer(block, "argument")))
+
+
+def one_by_one(size: int) -> None:
+    """Play ``size`` calls, one a message."""
+    play = engine(10 * size)
+    for number in range(size):
+        play.feed(Turn("r", Where(), (Call("read", {"path": number % 5}, str(number)),)))
+        play.feed(Result("r", Where(), 0, _SAME))
+
+
+def in_reverse(size: int) -> None:
+    """Play one message of ``size`` equal calls whose results come back last first."""
+    play = engine(10 * size)
+    play.feed(Turn("r", Where(), tuple(Call("read", {}, str(number)) for number in range(size))))
+    for number in reversed(range(size)):
+        play.feed(Result("r", Where(), number, _SAME))
+
+
+def behind_one_that_waits(size: int) -> None:
+    """Play one message whose first call is answered and the other ``size`` are not."""
+    play = engine(10 * size)
+    calls = (Call("read", {}, "0"), *(Call("read", {}, str(number), Fate.LOST) for number in range(1, size)))
+    play.feed(Turn("r", Where(), calls))
+    play.feed(Result("r", Where(), 0, _SAME))
+
+
+SHAPES: dict[str, tuple[int, Callable[[int], object]]] = {
+    "calls one by one": (4_000, one_by_one),
+    "results in reverse": (4_000, in_reverse),
+    "calls behind one that waits": (4_000, behind_one_that_waits),
+    "nonces: backslashes": (250_000, lambda n: without_nonces('<<<EXTERNAL_UNTRUSTED_CONTENT id="' + "\\" * n)),
+    "nonces: markers": (20_000, lambda n: without_nonces("<<<EXTERNAL_UNTRUSTED_CONTENT" * n)),
+    "masks: pid pid": (20_000, lambda n: mask("pid " * n)),
+    "masks: password=": (20_000, lambda n: mask("password=" * n)),
+    "masks: curl -u": (20_000, lambda n: mask("curl -u " * n)),
+    "masks: base64": (200_000, lambda n: mask("aB3/" * n)),
+}
+
+
+def main() -> None:
+    """Print a row a shape."""
+    print(f"{'shape':30} {'n':>8} {'CPU s':>8} {'2n':>6} {'4n':>6}")
+    for name, (size, work) in SHAPES.items():
+        spent = []
+        for factor in (1, 2, 4):
+            started = time.process_time()
+            work(size * factor)
+            spent.append(time.process_time() - started)
+        first = spent[0] or 1e-9
+        print(f"{name:30} {size:8} {first:8.3f} {spent[1] / first:6.1f} {spent[2] / first:6.1f}")
+
+
+if __name__ == "__main__":
+    main()
