@@ -53,6 +53,24 @@ def test_identity_is_javascripts_equality(one: Any, other: Any) -> None:
     assert (identity(one) == identity(other)) == (as_javascript(one) == as_javascript(other))
 
 
+scalars = st.sampled_from([None, True, False, 0, 1, "", "a", [], {}, "null", "true"])
+
+
+@settings(max_examples=800)
+@given(st.lists(scalars, max_size=3), st.lists(scalars, max_size=3), values, values)
+def test_the_slow_writer_keeps_apart_and_together_what_the_fast_one_does(
+    plain: list[Any], plain_other: list[Any], one: Any, other: Any
+) -> None:
+    """A lone surrogate sends a value to the slow writer."""
+    slow = "\ud800"
+    assert (identity([slow, plain]) == identity([slow, plain_other])) == (
+        as_javascript(plain) == as_javascript(plain_other)
+    )
+    assert (identity({slow: one}) == identity({slow: other})) == (as_javascript(one) == as_javascript(other))
+    assert identity([slow, "A", {"B": "C"}], str.lower) == identity([slow, "a", {"b": "c"}])
+    assert identity([slow, "A"], str.lower) != identity([slow, "A"])
+
+
 def respelled(value: Any) -> Any:
     """Return the same value, for JavaScript: keys the other way round, whole numbers as floats and back."""
     if isinstance(value, dict):

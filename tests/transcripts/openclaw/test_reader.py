@@ -70,7 +70,7 @@ def test_other_formats_are_not_recognised(line: object) -> None:
 @pytest.mark.parametrize(
     ("path", "agent"),
     [
-        ("/root/.openclaw/agents/main/sessions/x.jsonl", "main"),
+        ("/home/me/.openclaw/agents/main/sessions/x.jsonl", "main"),
         ("agents/a b/sessions/x.jsonl.reset.1", "a b"),
         ("C:\\u\\agents\\coder\\sessions\\x.jsonl", "coder"),
         ("/agents/one/sessions/agents/two/sessions/x.jsonl", "two"),
