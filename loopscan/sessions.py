@@ -78,9 +78,9 @@ class SessionReplay:
         if event.run is None:
             return
         run = self._run(event.run)
-        over = self._engine.run(event.run).ended is not None
-        marks = self._engine.feed(event)
         state = self._engine.run(event.run)
+        over = state.ended is not None
+        marks = self._engine.feed(event)
         run.report.marks += marks
         if isinstance(event, Turn):
             run.report.calls += event.stored_calls

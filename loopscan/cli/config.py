@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from loopscan.cli.options import ConfigFile, RulesetName, Settings
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -32,20 +33,12 @@ def _group() -> None:
 
 @app.command()
 def show(
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            help="openclaw.json, its tools object or its tools.loopDetection block (JSON5).", metavar="FILE"
-        ),
-    ] = None,
+    config: ConfigFile = None,
     agent: Annotated[
         str | None, typer.Option(help="Agent whose block goes over the global one.", metavar="ID")
     ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="Override one field, such as warningThreshold=8.", metavar="NAME=VALUE"),
-    ] = None,
-    ruleset: Annotated[str, typer.Option(help="Ruleset, such as 2026.6.", metavar="NAME")] = "latest",
+    settings: Settings = None,
+    ruleset: RulesetName = "latest",
     format_: Annotated[Format, typer.Option("--format", help="What to print.")] = Format.TEXT,
 ) -> None:
     """Print every resolved value with where it came from, and what is odd about the configuration."""

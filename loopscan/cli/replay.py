@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from loopscan.cli.options import ConfigFile, RulesetName, Settings
 from loopscan.cli.terminal import INTERRUPTED, quiet_stdout, say
 from loopscan.modes import Arm, Mode, ScopeRule
 
@@ -44,21 +45,13 @@ def replay(
             help="Transcripts, and folders that are searched for them.", metavar="PATHS...", readable=False
         ),
     ],
-    ruleset: Annotated[
-        str, typer.Option(help="Which releases decide: 2026.6, 2026.9 or latest.", metavar="NAME")
-    ] = "latest",
-    config: Annotated[
-        Path | None,
-        typer.Option(help="openclaw.json, or its tools.loopDetection block (JSON5).", metavar="FILE", readable=False),
-    ] = None,
+    ruleset: RulesetName = "latest",
+    config: ConfigFile = None,
     agent: Annotated[
         str | None,
         typer.Option(help="Judge all sessions with this agent's block, not each with its own agent's.", metavar="ID"),
     ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="Override one field, such as warningThreshold=8.", metavar="NAME=VALUE"),
-    ] = None,
+    settings: Settings = None,
     mode: Annotated[
         Mode,
         typer.Option(help="enforce: vetoes and run ends take effect; observe: mark every verdict, change nothing."),

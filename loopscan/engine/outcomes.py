@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from loopscan.engine.canonical import JS_SPACE, identity, number_text, trim
+from loopscan.engine.canonical import JS_SPACE, TextRule, identity, number_text, trim
 from loopscan.engine.nonces import without_nonces
 from loopscan.events import Json, Outcome
 from loopscan.rulesets import Ruleset
@@ -89,11 +89,11 @@ def judge(tool: str, arguments: Json, outcome: Outcome, ruleset: Ruleset) -> Jud
 
     ``tool`` is the engine's name of it. Rules come in the order in which the releases try them.
     """
-    text = without_nonces if ruleset.ignore_nonces else None
     if outcome.error is not None:
         return Judged(
-            identity(["error", outcome.error], text), no_progress=True, unknown_tool=unknown_tool(outcome.error)
+            error_identity(outcome.error, ruleset), no_progress=True, unknown_tool=unknown_tool(outcome.error)
         )
+    text = _text_rule(ruleset)
     result = outcome.result
     if not isinstance(result, dict):
         return Judged(identity(["value", result], text))
@@ -122,6 +122,15 @@ def judge(tool: str, arguments: Json, outcome: Outcome, ruleset: Ruleset) -> Jud
     if tool in ruleset.send_tools or (tool == "message" and isinstance(action, str) and action in _SEND_ACTIONS):
         return Judged(identity(["send", _pruned(details, _names_delivery)], text))
     return Judged(identity(["result", details, result_text(result)], text))
+
+
+def error_identity(error: str, ruleset: Ruleset) -> bytes:
+    """Return the identity of an error by its text, apart from that of every result."""
+    return identity(["error", error], _text_rule(ruleset))
+
+
+def _text_rule(ruleset: Ruleset) -> TextRule | None:
+    return without_nonces if ruleset.ignore_nonces else None
 
 
 def result_text(result: dict[str, Json]) -> str:

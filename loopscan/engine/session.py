@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from loopscan.engine import sentences
-from loopscan.engine.canonical import identity
 from loopscan.engine.detectors import Proposal, Verdict, Warnings, verdict
 from loopscan.engine.guards import (
     PASSED,
@@ -23,7 +22,7 @@ from loopscan.engine.guards import (
 )
 from loopscan.engine.history import History
 from loopscan.engine.names import compared_arguments, is_known_poll, signature, tool_name
-from loopscan.engine.outcomes import judge
+from loopscan.engine.outcomes import error_identity, judge
 from loopscan.engine.records import Record
 from loopscan.events import (
     AbsentCall,
@@ -164,14 +163,14 @@ class SessionEngine:
         marks: list[Mark] = []
         if turn.calls:
             run.unknown.reset()
-            marks += self._admit(run, batch, turn)
+            marks += self._admit(run, batch)
         else:
             attempts = run.unknown.attempt({slot.tool for slot in batch.slots})
             if attempts > self.policy.unknown_tool:
                 return self._take_out(run, batch, attempts)
         for place, slot in enumerate(batch.slots):
             if isinstance(slot.call, AbsentCall):
-                error = identity(["error", slot.call.error])
+                error = error_identity(slot.call.error, self._ruleset)
                 failure = Failure(slot.signature, error, lossy=slot.call.position is None)
                 marks += self._fared(run, batch, place, failure)
         return marks
@@ -203,10 +202,9 @@ class SessionEngine:
             run.batch = batch
         return batch
 
-    def _admit(self, run: RunState, batch: Batch, turn: Turn) -> list[Mark]:
+    def _admit(self, run: RunState, batch: Batch) -> list[Mark]:
         """Judge the calls of a batch and record those that are let through."""
         proposed = [place for place in batch.calls if self._is_proposed(batch.slots[place].call)]
-        unproposed = set(batch.calls) - set(proposed)
         marks: list[Mark] = []
         if self._ruleset.batch_admission:
             trigger = self._judge_batch(run, batch, proposed, marks)
@@ -217,7 +215,7 @@ class SessionEngine:
             call = slot.call
             if isinstance(call, AbsentCall):
                 continue
-            if place in unproposed:
+            if not self._is_proposed(call):
                 if call.fate is Fate.NOT_RUN:
                     marks += self._fared(run, batch, place, PASSED)
                 continue
