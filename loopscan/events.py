@@ -86,7 +86,7 @@ NO_USAGE = Usage()
 
 @dataclass(frozen=True, slots=True)
 class SessionStarted:
-    """The first event of a session. All events up to :class:`SessionEnded` belong to it."""
+    """The first event of a session. All up to :class:`SessionEnded` belong to it, but see :class:`SessionResumed`."""
 
     session: str
     where: Where
@@ -243,15 +243,23 @@ class SessionEnded:
     where: Where
 
 
-Event: TypeAlias = (
-    SessionStarted
-    | UserMessage
-    | Turn
-    | Result
-    | UnknownToolStopped
-    | Compaction
-    | Recorded
-    | RunEnded
-    | Problem
-    | SessionEnded
-)
+@dataclass(frozen=True, slots=True)
+class SessionResumed:
+    """What follows belongs to a session that started earlier: a source may hold several at the same time.
+
+    Up to it events belong to the session that started or was resumed last. A session that ended stays so.
+    """
+
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """There is nothing more now, but there may be later: the source is being followed."""
+
+
+#: What happens within a session.
+SessionEvent: TypeAlias = UserMessage | Turn | Result | UnknownToolStopped | Compaction | Recorded | RunEnded
+
+#: What a reader says of a source.
+Event: TypeAlias = SessionEvent | SessionStarted | SessionResumed | SessionEnded | Problem | Pause

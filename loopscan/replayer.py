@@ -10,19 +10,21 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
 from loopscan._version import __version__
 from loopscan.configfile import load_agent_policies, load_policy
 from loopscan.errors import InputError, UsageError
-from loopscan.events import Problem, SessionEnded, SessionStarted
+from loopscan.events import Call, Event, Pause, Problem, SessionEnded, SessionResumed, SessionStarted, Turn
+from loopscan.marks import Mark
 from loopscan.modes import Arm, Mode, ScopeRule
 from loopscan.report import INTERNAL_ERROR, UNREADABLE, Report, SessionReport, SourceReport
 from loopscan.sanitize import clean
 from loopscan.sessions import Options, SessionReplay
 from loopscan.transcripts.discover import Found, discover
-from loopscan.transcripts.reader import readers
+from loopscan.transcripts.reader import readers, traits_of
 
 PathLike = str | os.PathLike[str]
 #: Called with each source that is done, in order, and how many there are.
@@ -42,6 +44,7 @@ def replay(
     scope: str = "run",
     jobs: int = 1,
     arm: str = "auto",
+    tool_map: Mapping[str, str] | None = None,
     previews: bool = True,
     progress: Progress | None = None,
     debug: bool = False,
@@ -53,9 +56,10 @@ def replay(
     it are judged with that. ``agent`` is one agent whose block goes over it for all sessions instead, and
     ``overrides`` are single fields that go over everything. Without a configuration the rolling detectors are on.
     ``mode`` is ``enforce`` or ``observe``, ``scope`` ``run`` or ``session``, ``arm`` ``auto``, ``always``
-    or ``never`` (the post-compaction guard). ``jobs`` is the number of processes; it changes nothing in
-    the report. ``previews`` keeps short, masked forms of arguments for people. ``progress`` is called
-    with each source that is done. ``debug`` lets unforeseen exceptions through.
+    or ``never`` (the post-compaction guard). ``tool_map`` names tools as the engine's rules know them, such as
+    ``{"Bash": "exec"}``; it goes over what the readers of the formats declare. ``jobs`` is the number of
+    processes; it changes nothing in the report. ``previews`` keeps short, masked forms of arguments for people.
+    ``progress`` is called with each source that is done. ``debug`` lets unforeseen exceptions through.
 
     A source that cannot be read does not stop the others: its :attr:`SourceReport.failures` say why.
     Raises :class:`UsageError` and :class:`ConfigError` for what does not make
@@ -67,6 +71,7 @@ def replay(
         _choice(Mode, "mode", mode),
         _choice(ScopeRule, "scope", scope),
         _choice(Arm, "arm", arm),
+        tool_map or {},
         previews,
     )
     if jobs < 1:
@@ -86,33 +91,89 @@ def replay(
     return report
 
 
+class SourceReplay:
+    """One source on its way: its events in, its report and those of its sessions out."""
+
+    def __init__(self, found: Found, options: Options) -> None:
+        self.source = found.source
+        self.report = SourceReport(found.source.name, found.reader)
+        self.sessions: list[SessionReport] = []
+        """Those that ended, in the order in which they did."""
+        self._options = options
+        self._tools = {**traits_of(readers()[found.reader]).tools, **options.tool_map}
+        self._going: dict[str, SessionReplay] = {}
+        self._current: SessionReplay | None = None
+
+    def feed(self, event: Event) -> list[Mark]:
+        """Take in the next event and return the marks that it makes."""
+        match event:
+            case Problem():
+                self.report.add_problem(event)
+            case Pause():
+                pass
+            case SessionStarted():
+                self._current = self._going[event.session] = SessionReplay(self.source.name, event, self._options)
+            case SessionResumed():
+                self._current = self._going.get(event.session)
+            case SessionEnded():
+                if self._current is not None:
+                    self._end(self._current, event)
+                self._current = None
+            case Turn():
+                if self._current is not None:
+                    return self._current.feed(self._renamed(event))
+            case _:
+                if self._current is not None:
+                    return self._current.feed(event)
+        return []
+
+    def finish(self) -> _Answer:
+        """Return the reports: nothing follows."""
+        report, source = self.report, self.source
+        report.bytes, report.lines = source.bytes, source.lines
+        report.copies = dict(sorted(source.copies.items()))
+        report.normalised = dict(sorted(source.normalised.items()))
+        report.tools = {tool: name for tool, name in sorted(report.tools.items()) if tool != name}
+        report.sessions = len(self.sessions)
+        report.calls = sum(session.calls for session in self.sessions)
+        return report, self.sessions
+
+    def _end(self, current: SessionReplay, event: SessionEnded) -> None:
+        session = current.finish(event)
+        self._going.pop(session.session, None)
+        # A copy of which nothing is left is no session more.
+        if session.runs or session.recorded or not self.source.copies:
+            self.sessions.append(session)
+
+    def _renamed(self, turn: Turn) -> Turn:
+        """Return a message of the model with the names of tools that the engine's rules know."""
+        if not any(call.tool in self._tools for call in turn.calls):
+            return turn
+        calls: list[Call] = []
+        for call in turn.calls:
+            name = self._tools.get(call.tool, call.tool)
+            if name != call.tool:
+                self.report.tools[call.tool] = name
+                call = replace(call, tool=name)
+            calls.append(call)
+        return replace(turn, calls=tuple(calls))
+
+
 def replay_source(found: Found, options: Options, debug: bool = False) -> _Answer:
     """Replay one source; return what was read, and its sessions in the order in which they end."""
-    report = SourceReport(found.source.name, found.reader)
-    sessions: list[SessionReport] = []
-    current: SessionReplay | None = None
+    replaying = SourceReplay(found, options)
+    source, report = found.source, replaying.report
     try:
-        for event in readers()[found.reader].read(found.source):
-            if isinstance(event, Problem):
-                report.add_problem(event)
-            elif isinstance(event, SessionStarted):
-                current = SessionReplay(found.source.name, event, options)
-            elif current and isinstance(event, SessionEnded):
-                sessions.append(current.finish(event))
-                current = None
-            elif current:
-                current.feed(event)
+        for event in readers()[found.reader].read(source):
+            replaying.feed(event)
     except InputError as error:
         report.add_problem(Problem(0, UNREADABLE, str(error)))
     except Exception as error:
         if debug:
             raise
-        what = f"{clean(found.source.name)}: internal error, {type(error).__name__}, after line {found.source.lines}"
-        report.add_problem(Problem(found.source.lines, INTERNAL_ERROR, f"{what}; run it with --debug and report it"))
-    report.bytes, report.lines = found.source.bytes, found.source.lines
-    report.sessions = len(sessions)
-    report.calls = sum(session.calls for session in sessions)
-    return report, sessions
+        what = f"{clean(source.name)}: internal error, {type(error).__name__}, after line {source.lines}"
+        report.add_problem(Problem(source.lines, INTERNAL_ERROR, f"{what}; run it with --debug and report it"))
+    return replaying.finish()
 
 
 def _replay_all(found: list[Found], options: Options, jobs: int, *, debug: bool) -> Iterator[_Answer]:

@@ -147,6 +147,12 @@ class SourceReport:
     problems: list[Problem] = field(default_factory=list)
     """The first :data:`MOST_PROBLEMS`; :attr:`problem_count` counts them all."""
     problem_count: int = 0
+    copies: dict[str, int] = field(default_factory=dict)
+    """Entries that were left out, by the source that had given them: another one, or this one itself."""
+    normalised: dict[str, int] = field(default_factory=dict)
+    """How often each normaliser of the format was used, by its name."""
+    tools: dict[str, str] = field(default_factory=dict)
+    """Tools that were judged by the engine's rules for another name, and that name."""
 
     def add_problem(self, problem: Problem) -> None:
         """Count a problem, and keep it unless there are too many to keep."""
@@ -447,6 +453,9 @@ def _source_dict(source: SourceReport) -> dict[str, Any]:
         "lines": source.lines,
         "sessions": source.sessions,
         "calls": source.calls,
+        "copies": [{"of": path, "entries": entries} for path, entries in source.copies.items()],
+        "normalised": source.normalised,
+        "tools": source.tools,
         "problems": [{"line": p.line, "kind": p.kind, "detail": p.detail} for p in source.problems],
     }
 

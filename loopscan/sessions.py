@@ -10,12 +10,11 @@ from loopscan.engine.session import RunState, SessionEngine, Slot
 from loopscan.events import (
     AbsentCall,
     Compaction,
-    Event,
     Fate,
-    Problem,
     Recorded,
     RunEnded,
     SessionEnded,
+    SessionEvent,
     SessionStarted,
     Turn,
     UnknownToolStopped,
@@ -39,6 +38,8 @@ class Options:
     mode: Mode = Mode.ENFORCE
     scope: ScopeRule = ScopeRule.RUN
     arm: Arm = Arm.AUTO
+    tool_map: Mapping[str, str] = field(default_factory=dict)
+    """Tools by the names that the engine's rules know, over what readers declare."""
     previews: bool = True
 
     def own_policy(self, agent: str | None) -> Policy | None:
@@ -70,13 +71,11 @@ class SessionReplay:
         self._previews = options.previews
         self._runs: dict[str, _Run] = {}
 
-    def feed(self, event: Event) -> None:
-        """Take in the next event of the session."""
-        if isinstance(event, Problem | SessionStarted | SessionEnded):
-            return
+    def feed(self, event: SessionEvent) -> list[Mark]:
+        """Take in the next event of the session and return the marks that it makes."""
         self._clock(event.where)
         if event.run is None:
-            return
+            return []
         run = self._run(event.run)
         state = self._engine.run(event.run)
         over = state.ended is not None
@@ -96,6 +95,7 @@ class SessionReplay:
         if isinstance(event, RunEnded):
             run.recorded_ending = event.ending.value
             run.timeline.close()
+        return marks
 
     def finish(self, event: SessionEnded) -> SessionReport:
         """Return the report of the session."""
@@ -123,7 +123,7 @@ class SessionReplay:
             report.ended = time if report.ended is None else max(report.ended, time)
 
 
-def _add_not_reached(event: Event, report: RunReport, state: RunState) -> None:
+def _add_not_reached(event: SessionEvent, report: RunReport, state: RunState) -> None:
     """Count what the run did after its end in the replay; an upper bound of what ending it would have saved."""
     saved = report.not_reached
     if isinstance(event, Turn | UnknownToolStopped):
@@ -135,11 +135,11 @@ def _add_not_reached(event: Event, report: RunReport, state: RunState) -> None:
     if isinstance(event, Turn):
         saved.calls += event.stored_calls
     end = state.ended_at.time if state.ended_at else None
-    if not isinstance(event, Problem) and event.where.time is not None and end is not None:
+    if event.where.time is not None and end is not None:
         saved.seconds = max(saved.seconds, event.where.time - end)
 
 
-def _show(event: Event, marks: list[Mark], timeline: Timeline, state: RunState) -> None:
+def _show(event: SessionEvent, marks: list[Mark], timeline: Timeline, state: RunState) -> None:
     """Put an event and its marks into the timeline: a mark stands before the call that it is about."""
     match event:
         case Turn(stored=False):

@@ -28,11 +28,11 @@ from loopscan.events import (
     AbsentCall,
     Call,
     Compaction,
-    Event,
     Fate,
     Json,
     Result,
     RunEnded,
+    SessionEvent,
     Turn,
     UnknownToolStopped,
     UserMessage,
@@ -114,7 +114,7 @@ class SessionEngine:
         self._history = History(policy.history_size)
         self._warnings = Warnings()
 
-    def feed(self, event: Event) -> list[Mark]:
+    def feed(self, event: SessionEvent) -> list[Mark]:
         """Take in the next event and return the marks that it makes, in order."""
         match event:
             case Turn():

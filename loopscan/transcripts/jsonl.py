@@ -17,13 +17,14 @@ from typing import BinaryIO, cast
 
 import orjson
 
-from loopscan.events import Json, Problem
+from loopscan.events import Json, Pause, Problem
 from loopscan.transcripts.reader import Source
 
 #: What is read from the stream at a time, in bytes.
 BUFFER_BYTES = 1 << 20
 
-_BOM = b"\xef\xbb\xbf"
+#: Some editors put it at the start of a file.
+BOM = b"\xef\xbb\xbf"
 #: Decimal digits that surely fit 64 bits; longer integers become doubles, as orjson does it.
 _EXACT_DIGITS = 18
 
@@ -39,10 +40,11 @@ class Line:
     """In bytes, with its line break."""
 
 
-def read_lines(source: Source) -> Iterator[Line | Problem]:
+def read_lines(source: Source) -> Iterator[Line | Problem | Pause]:
     """Yield the JSON value of every line of ``source``, or the problem with it, in order.
 
-    Blank lines are passed over. ``source.lines`` and ``source.bytes`` count everything that was read.
+    Blank lines are passed over. ``source.lines`` and ``source.bytes`` count everything that was read. Where the
+    source is being followed, its end is a pause, and what was added since is read after it.
     A line longer than ``source.max_line`` is skipped without being held in memory. Invalid UTF-8 is read
     as JavaScript reads it (each bad sequence becomes U+FFFD): the line is used and the problem named.
     Raises :class:`~loopscan.errors.InputError` if the source cannot be opened; a stream that fails later
@@ -51,24 +53,32 @@ def read_lines(source: Source) -> Iterator[Line | Problem]:
     with source.open() as raw:
         stream = cast("BinaryIO", io.BufferedReader(cast("io.RawIOBase", raw), BUFFER_BYTES))
         limit = source.max_line
+        data, skipped = b"", 0
         while True:
             try:
-                data = stream.readline(limit + 1)
-                skipped = _drain(stream) if len(data) > limit and not data.endswith(b"\n") else 0
+                more = stream.readline(limit + 1 - len(data)) if len(data) <= limit else b""
+                data += more
+                ended = data.endswith(b"\n")
+                if len(data) > limit and not ended:
+                    drained, ended = _drain(stream)
+                    skipped += drained
             except OSError as error:
-                yield Problem(
-                    source.lines + 1, "read-error", f"reading stopped here: {error.strerror or 'I/O error'}"
-                )
+                yield read_error(source, error)
                 return
+            if not ended and source.follow:
+                yield Pause()
+                continue
             if not data:
                 return
             source.lines += 1
-            source.bytes += len(data) + skipped
+            size = len(data) + skipped
+            source.bytes += size
             if len(data) > limit:
-                size = len(data) + skipped
+                source.unusable += 1
                 yield Problem(source.lines, "line-too-long", f"a line of {size:,} bytes, over the limit of {limit:,}")
-                continue
-            yield from _parse(data, source.lines)
+            else:
+                yield from value_of(data, source.lines, source)
+            data, skipped = b"", 0
 
 
 def parse(data: bytes | str) -> Json:
@@ -87,11 +97,16 @@ def parse(data: bytes | str) -> Json:
         return cast("Json", _DECODER.decode(text))
 
 
-def _parse(data: bytes, number: int) -> Iterator[Line | Problem]:
+def value_of(data: bytes, number: int, source: Source) -> Iterator[Line | Problem]:
+    """Yield the value that ``data``, which begins in line ``number`` of ``source``, is; or the problem with it.
+
+    Nothing for white space alone. ``source`` counts what became of it.
+    """
     size = len(data)
     if number == 1:
-        data = data.removeprefix(_BOM)
+        data = data.removeprefix(BOM)
     if not data.strip():
+        source.blank += 1
         return
     try:
         yield Line(number, parse(data), size)
@@ -99,16 +114,23 @@ def _parse(data: bytes, number: int) -> Iterator[Line | Problem]:
     except UnicodeDecodeError:
         pass
     except (ValueError, RecursionError) as error:
+        source.unusable += 1
         yield _malformed(data, number, size, error)
         return
     text = data.decode("utf-8", errors="replace")
     try:
         line = Line(number, parse(text), size)
     except (ValueError, RecursionError) as error:
+        source.unusable += 1
         yield _malformed(data, number, size, error)
         return
     yield Problem(number, "malformed-utf8", "invalid UTF-8: read with replacement characters")
     yield line
+
+
+def read_error(source: Source, error: OSError) -> Problem:
+    """Return the problem that a stream failed: what is left of the source is lost."""
+    return Problem(source.lines + 1, "read-error", f"reading stopped here: {error.strerror or 'I/O error'}")
 
 
 def _malformed(data: bytes, number: int, size: int, error: Exception) -> Problem:
@@ -122,14 +144,14 @@ def _malformed(data: bytes, number: int, size: int, error: Exception) -> Problem
     return Problem(number, "malformed-json", f"a line of {size:,} bytes is not JSON{at}{nul}")
 
 
-def _drain(stream: BinaryIO) -> int:
-    """Read on to the end of the line and return how many bytes that were."""
+def _drain(stream: BinaryIO) -> tuple[int, bool]:
+    """Read on to the end of the line; return how many bytes that were, and whether it was the end of the line."""
     size = 0
     while piece := stream.readline(BUFFER_BYTES):
         size += len(piece)
         if piece.endswith(b"\n"):
-            break
-    return size
+            return size, True
+    return size, False
 
 
 def _integer(digits: str) -> int | float:

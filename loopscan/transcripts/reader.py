@@ -10,13 +10,20 @@ import functools
 import importlib
 import importlib.metadata
 import os
+import shutil
+import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import partial
+from pathlib import Path
 from typing import BinaryIO, Protocol, cast, runtime_checkable
 
 from loopscan.errors import InputError, UsageError
 from loopscan.events import Event
+from loopscan.transcripts.ledger import Ledger
 
 #: The entry point group of third-party readers: each names a :class:`Reader` or a callable that makes one.
 GROUP = "loopscan.readers"
@@ -26,6 +33,9 @@ BUILTIN: Mapping[str, str] = {"openclaw-jsonl": "loopscan.transcripts.openclaw:O
 
 #: How many bytes of a source a reader gets to see to recognise it.
 HEAD_BYTES = 1 << 16
+
+_KIND_LENGTH = 60
+_MOST_KINDS = 100
 
 #: A longer line is skipped and named, in bytes.
 MAX_LINE_BYTES = 64 << 20
@@ -42,56 +52,154 @@ class Confidence(IntEnum):
 class Source:
     """One stream of bytes, and what was counted while it was read.
 
-    ``name`` is what people call it (a path); ``bytes``, ``lines`` and ``copies`` grow as a reader reads.
+    ``name`` is what people call it (a path); the counts grow as a reader reads.
     A source can be read more than once if its opener can; the counts are those of the last time. It can go
     to another process if its opener can.
     """
 
-    __slots__ = ("_opener", "bytes", "copies", "lines", "max_line", "name", "taken")
+    __slots__ = (
+        "_opener",
+        "blank",
+        "bytes",
+        "copies",
+        "follow",
+        "ledger",
+        "lines",
+        "max_line",
+        "name",
+        "normalised",
+        "path",
+        "unusable",
+        "unused",
+        "used",
+    )
 
     def __init__(
         self,
         name: str,
         opener: Callable[[], BinaryIO],
         *,
+        path: Path | None = None,
         max_line: int = MAX_LINE_BYTES,
-        taken: Callable[[str, str], bool] | None = None,
+        ledger: Ledger | None = None,
+        follow: bool = False,
     ) -> None:
         """Name a stream.
 
-        ``opener`` gives a fresh binary stream; ``max_line`` is in bytes. ``taken`` is asked once for each
-        entry, with session id and entry id, and says whether another source gave that entry already
-        (near-copies of one session must not count twice): such an entry is skipped and counted in ``copies``.
+        ``opener`` gives a fresh binary stream, which raises nothing but :class:`OSError`; ``path`` is where the
+        same bytes lie in a file of this machine, if they do. ``max_line`` is in bytes. ``ledger`` knows what
+        other sources of the same session gave (see :meth:`is_copy`). ``follow`` says that the end of the
+        stream is not the end of the source.
         """
         self.name = name
+        self.path = path
         self.max_line = max_line
-        self.taken = taken
+        self.ledger = ledger
+        self.follow = follow
         self._opener = opener
+        self._reset()
+
+    def _reset(self) -> None:
         self.bytes = 0
         self.lines = 0
-        self.copies = 0
-        """Entries that were left out because they had been recorded before."""
+        self.blank = 0
+        """Lines of white space alone."""
+        self.unusable = 0
+        """Lines that gave no value; a problem names each."""
+        self.used: Counter[str] = Counter()
+        """Entries that a reader used, by their kind; see :meth:`count`."""
+        self.unused: Counter[str] = Counter()
+        """Entries that hold nothing for the loop detection, by their kind."""
+        self.copies: Counter[str] = Counter()
+        """Entries that were left out because they had been recorded before, by the source that gave them."""
+        self.normalised: Counter[str] = Counter()
+        """How often each normaliser of the reader changed an outcome or arguments; see :class:`Traits`."""
 
     @classmethod
     def of_file(cls, path: str | os.PathLike[str], *, max_line: int = MAX_LINE_BYTES) -> Source:
         """Return the file ``path`` as a source; nothing is opened yet."""
-        return cls(os.fsdecode(path), partial(_open_file, os.fspath(path)), max_line=max_line)
+        name = os.fsdecode(path)
+        return cls(name, partial(_open_file, os.fspath(path)), path=Path(name), max_line=max_line)
+
+    def count(self, kind: str, *, used: bool) -> None:
+        """Count an entry under its kind. Every value that the source gave is counted once, here or as a copy.
+
+        Kinds are words of the format, but may come from anywhere: long ones are cut, and there are not many.
+        """
+        counter = self.used if used else self.unused
+        kind = kind[:_KIND_LENGTH]
+        counter[kind if kind in counter or len(counter) < _MOST_KINDS else "other"] += 1
+
+    def is_copy(self, session: str, entry: str) -> bool:
+        """Say whether another source gave this entry of a session already; it is then counted in ``copies``.
+
+        To be asked once for each entry; near-copies of one session must not count twice.
+        """
+        giver = self.ledger.entry(self.name, session, entry) if self.ledger is not None else None
+        if giver is None:
+            return False
+        self.copies[giver] += 1
+        return True
+
+    def given_by(self, session: str) -> str | None:
+        """Return the other source that gave this session, or a part of it, before; ``None`` if none did."""
+        return self.ledger.session(self.name, session) if self.ledger is not None else None
+
+    @contextmanager
+    def local(self) -> Iterator[Path]:
+        """Give the path of a file of this machine that holds the bytes of the source.
+
+        What lies in an archive or elsewhere is copied to a temporary file, which goes at the end.
+        Raises :class:`InputError` if that does not work.
+        """
+        if self.path is not None:
+            yield self.path
+            return
+        with self.open() as stream, tempfile.NamedTemporaryFile(prefix="loopscan-") as copy:
+            try:
+                shutil.copyfileobj(stream, copy, 1 << 20)
+                copy.flush()
+            except OSError as error:
+                raise InputError(f"cannot read {self.name}: {error.strerror or error}") from error
+            yield Path(copy.name)
 
     def open(self) -> BinaryIO:
         """Open the stream from its start and set the counts to 0.
 
         Raises :class:`InputError` if that does not work.
         """
-        self.bytes = self.lines = self.copies = 0
+        self._reset()
         try:
             return self._opener()
         except OSError as error:
             raise InputError(f"cannot read {self.name}: {error.strerror or error}") from error
 
 
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What people are told of a reader, and what the replay does with what it gives."""
+
+    summary: str = ""
+    """What it reads, in half a sentence."""
+    recognised_by: str = ""
+    """How it recognises that, in half a sentence."""
+    tools: Mapping[str, str] = field(default_factory=dict)
+    """Tools of the format by the name that the engine's rules know them by, such as ``Bash``: ``exec``."""
+    normalisers: Mapping[str, str] = field(default_factory=dict)
+    """What it takes out of recorded outcomes, or rebuilds in them, so that equal ones are equal: a sentence for each
+    name. Each use is counted in :attr:`Source.normalised`."""
+    rank: int = 0
+    """Of the sources that hold a session, the one with the lowest rank is believed first."""
+
+
 @runtime_checkable
 class Reader(Protocol):
-    """One transcript format."""
+    """One transcript format.
+
+    A reader may also have ``traits`` (:class:`Traits`), and a method ``family(head, name)`` that returns the
+    set of strings by which to tell that two sources may hold entries of the same session; see
+    :func:`traits_of` and :func:`family_of` for what holds without them.
+    """
 
     name: str
     """Short and stable, such as ``openclaw-jsonl``."""
@@ -110,6 +218,18 @@ class Reader(Protocol):
         cannot be opened raises :class:`InputError`. Problems may also stand outside of any session.
         """
         ...
+
+
+def traits_of(reader: Reader) -> Traits:
+    """Return the traits of a reader, none of them where it declares none."""
+    found = getattr(reader, "traits", None)
+    return found if isinstance(found, Traits) else Traits()
+
+
+def family_of(reader: Reader, head: bytes, name: str) -> frozenset[str]:
+    """Return what tells which other sources may hold the same session: nothing where the reader does not say."""
+    family = getattr(reader, "family", None)
+    return frozenset(family(head, name)) if callable(family) else frozenset()
 
 
 @functools.cache

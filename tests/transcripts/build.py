@@ -4,24 +4,14 @@ from __future__ import annotations
 
 import io
 import json
-from collections import defaultdict
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from loopscan.events import (
-    Compaction,
-    Event,
-    Fate,
-    Problem,
-    Result,
-    RunEnded,
-    SessionEnded,
-    SessionStarted,
-    Turn,
-)
+from loopscan.events import Event, Fate, Turn
 from loopscan.transcripts.openclaw import OpenClawReader
 from loopscan.transcripts.reader import Source
+from tests.transcripts.checks import account, check, of
 
 #: When the first entry of a built transcript is written; each further one comes a second later.
 START = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -31,6 +21,9 @@ def call(identity: str | None, tool: str = "read", /, **arguments: Any) -> dict[
     """Return a call block; without arguments it has some."""
     block: dict[str, Any] = {"type": "toolCall", "name": tool, "arguments": arguments or {"path": "notes.txt"}}
     return block if identity is None else {**block, "id": identity}
+
+
+__all__ = ["START", "Transcript", "call", "check", "fates", "of", "read", "source_of"]
 
 
 class Transcript:
@@ -122,71 +115,13 @@ def read(data: bytes, name: str = "s1.jsonl", **options: Any) -> list[Event]:
     source = source_of(data, name, **options)
     events = list(OpenClawReader().read(source))
     check(events)
+    account(source)
     assert source.bytes == len(data)
     return events
 
 
-def of(kind: type[Any], events: Iterable[Event]) -> list[Any]:
-    return [event for event in events if isinstance(event, kind)]
-
-
 def fates(events: Iterable[Event]) -> list[Fate]:
     return [each.fate for turn in of(Turn, events) for each in turn.calls]
-
-
-def check(events: list[Event]) -> None:
-    """Assert what every reader promises about its events.
-
-    Sessions are bracketed; events keep the order of the lines; a result belongs to a call of its run's latest
-    turn with calls, which ran or was rejected, and each such call has exactly one; each run ends once.
-    """
-    line = 0
-    inside = False
-    latest: dict[str, Turn] = {}
-    due: dict[str, set[int]] = defaultdict(set)
-    seen: set[str] = set()
-    ended: set[str] = set()
-    for event in events:
-        if isinstance(event, Problem):
-            assert event.line >= 1
-            assert event.kind
-            assert event.detail
-            continue
-        if isinstance(event, SessionStarted):
-            assert not inside
-            inside, line, latest, due, seen, ended = True, event.where.line, {}, defaultdict(set), set(), set()
-            continue
-        assert inside
-        assert event.where.time is None or event.where.time >= 0
-        if isinstance(event, SessionEnded):
-            assert not any(due.values())
-            assert seen == ended
-            inside = False
-            continue
-        if isinstance(event, RunEnded):
-            assert event.run not in ended
-            seen.add(event.run)
-            ended.add(event.run)
-            continue
-        assert event.where.line >= line
-        line = event.where.line
-        if isinstance(event, Compaction):
-            assert event.in_run == (event.run is not None)
-            continue
-        assert event.run
-        seen.add(event.run)
-        if isinstance(event, Turn) and event.calls:
-            assert not due[event.run]
-            latest[event.run] = event
-            due[event.run] = {
-                index for index, each in enumerate(event.calls) if each.fate in (Fate.RAN, Fate.REJECTED)
-            }
-        elif isinstance(event, Result):
-            due[event.run].remove(event.index)
-            rejected = latest[event.run].calls[event.index].fate is Fate.REJECTED
-            assert not rejected or event.outcome.error is not None
-            assert (event.outcome.error is None) != (event.outcome.result is None)
-    assert not inside
 
 
 def _iso(time: datetime) -> str:

@@ -17,8 +17,9 @@ import orjson
 import xxhash
 
 from loopscan.events import Json
-from loopscan.transcripts.openclaw.entries import Entry, RawCall, calls_of, identifier, text_of
-from loopscan.transcripts.openclaw.recent import Recent
+from loopscan.transcripts.openclaw.entries import Entry, RawCall, calls_of
+from loopscan.transcripts.recent import Recent
+from loopscan.transcripts.values import identifier, text_of
 
 
 class Copies:

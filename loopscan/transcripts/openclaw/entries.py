@@ -7,13 +7,10 @@ cannot do without is named by :func:`faults`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import TypeAlias
 
 from loopscan.events import NO_USAGE, Json, Usage, Where
 from loopscan.transcripts.jsonl import Line
-
-Object: TypeAlias = dict[str, Json]
+from loopscan.transcripts.values import Object, dollars, identifier, seconds, string, tokens
 
 #: Types of a content block that asks for a tool; ``functionCall`` and ``toolUse`` are older spellings.
 CALL_TYPES = frozenset({"toolCall", "toolUse", "functionCall"})
@@ -26,9 +23,6 @@ FINAL_STOPS = frozenset({"stop", "endTurn", "end_turn"})
 
 #: Ends of a model response that failed: the calls in it never ran.
 FAILED_STOPS = frozenset({"error", "aborted"})
-
-#: The end of the year 9999: later times are garbage.
-_LAST_SECOND = 253_402_300_799
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +54,7 @@ class Entry:
     @property
     def sent_at(self) -> float | None:
         """When the message was made, in seconds (the message's own milliseconds, which are the finer clock)."""
-        made = _seconds(self.message.get("timestamp"))
+        made = seconds(self.message.get("timestamp"))
         return self.where.time if made is None else made
 
 
@@ -79,9 +73,9 @@ def entry_of(line: Line, body: Object) -> Entry:
     message = body.get("message")
     message = message if isinstance(message, dict) else {}
     role = string(message.get("role")) or ""
-    time = _seconds(body.get("timestamp"))
+    time = seconds(body.get("timestamp"))
     if time is None:
-        time = _seconds(message.get("timestamp"))
+        time = seconds(message.get("timestamp"))
     return Entry(
         kind=string(body.get("type")) or "",
         where=Where(line.number, identity, time),
@@ -129,30 +123,19 @@ def calls_of(message: Object) -> list[RawCall]:
     ]
 
 
-def text_of(content: Json) -> str:
-    """Return the text of a message's content: the texts of its blocks, joined by newlines, or the string itself."""
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list):
-        return ""
-    texts = (block.get("text") for block in content if isinstance(block, dict))
-    return "\n".join(text for text in texts if isinstance(text, str))
-
-
 def usage_of(message: Object) -> Usage:
     """Return what the message says it cost; 0 for what is missing or no sensible number."""
     usage = message.get("usage")
     if not isinstance(usage, dict):
         return NO_USAGE
     cost = usage.get("cost")
-    dollars = number(cost.get("total") if isinstance(cost, dict) else cost)
     return Usage(
-        input=_tokens(usage.get("input")),
-        output=_tokens(usage.get("output")),
-        cache_read=_tokens(usage.get("cacheRead")),
-        cache_write=_tokens(usage.get("cacheWrite")),
-        total=_tokens(usage.get("totalTokens")),
-        cost_usd=dollars if dollars is not None and dollars > 0 else 0.0,
+        input=tokens(usage.get("input")),
+        output=tokens(usage.get("output")),
+        cache_read=tokens(usage.get("cacheRead")),
+        cache_write=tokens(usage.get("cacheWrite")),
+        total=tokens(usage.get("totalTokens")),
+        cost_usd=dollars(cost.get("total") if isinstance(cost, dict) else cost),
     )
 
 
@@ -160,32 +143,6 @@ def openclaw(body: Object) -> Object:
     """Return OpenClaw's own fields of an entry or message (2026.9), empty if there are none."""
     own = body.get("__openclaw")
     return own if isinstance(own, dict) else {}
-
-
-def string(value: Json) -> str | None:
-    """Return ``value`` if it is a string with something in it."""
-    return value if isinstance(value, str) and value else None
-
-
-def identifier(value: Json) -> str | None:
-    """Return an id as a string: ids are strings, and whole numbers where somebody wrote their own file."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value) if -(1 << 64) < value < (1 << 64) else None
-    return string(value)
-
-
-def number(value: Json) -> float | None:
-    """Return a finite number, ``None`` for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    result = float(value) if isinstance(value, float) or abs(value) < 1 << 64 else float("inf")
-    return result if abs(result) < float("inf") else None
-
-
-def whole(value: Json) -> int | None:
-    """Return a number that is whole, ``None`` for anything else."""
-    found = number(value)
-    return int(found) if found is not None and found.is_integer() else None
 
 
 def _call_blocks(content: Json) -> list[Object]:
@@ -196,26 +153,3 @@ def _call_blocks(content: Json) -> list[Object]:
 
 def _is_call(kind: Json) -> bool:
     return isinstance(kind, str) and kind in CALL_TYPES
-
-
-def _tokens(value: Json) -> int:
-    found = number(value)
-    return int(found) if found is not None and 0 < found < 1 << 63 else 0
-
-
-def _seconds(value: Json) -> float | None:
-    """Read a time: an ISO string (UTC if it names no zone) or milliseconds since the epoch."""
-    if isinstance(value, str):
-        try:
-            moment = datetime.fromisoformat(value)
-            if moment.tzinfo is None:
-                moment = moment.replace(tzinfo=UTC)
-            seconds = moment.timestamp()
-        except (ValueError, OverflowError):
-            return None
-    else:
-        milliseconds = number(value)
-        if milliseconds is None:
-            return None
-        seconds = milliseconds / 1000
-    return seconds if 0 <= seconds <= _LAST_SECOND else None

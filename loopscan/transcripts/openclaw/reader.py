@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 
 from loopscan.events import Event, Json, Problem
-from loopscan.transcripts.jsonl import Line, parse, read_lines
-from loopscan.transcripts.openclaw.entries import Entry, entry_of, identifier, string
+from loopscan.transcripts.feed import drive
+from loopscan.transcripts.heads import lines_of
+from loopscan.transcripts.jsonl import BOM, Line, read_lines
+from loopscan.transcripts.openclaw.entries import Entry, entry_of
 from loopscan.transcripts.openclaw.session import Session
-from loopscan.transcripts.reader import Confidence, Source
+from loopscan.transcripts.reader import Confidence, Source, Traits
+from loopscan.transcripts.values import Object, identifier, mapping, string
 
-#: How many lines of the head are looked at; more than one, as the first may be damaged.
-_LINES = 16
 _ROLES = frozenset({"user", "assistant", "toolResult", "bashExecution", "custom", "hookMessage"})
 _ENTRIES = frozenset({"model_change", "thinking_level_change", "compaction", "custom", "custom_message", "leaf"})
 #: A first line that is longer than the head: the fields before the message are enough.
@@ -25,22 +25,16 @@ class OpenClawReader:
     """Reads session files of OpenClaw, its predecessors and pi: header and entries, versions 1 to 4."""
 
     name = "openclaw-jsonl"
+    traits = Traits(
+        summary="session files of OpenClaw, its predecessors and pi, versions 1 to 4",
+        recognised_by="a session header, or entries with a message in them",
+    )
 
     def recognise(self, head: bytes, name: str) -> Confidence:
         """Recognise a session header, or entries with a message in them where the header was lost."""
-        lines = head.removeprefix(b"\xef\xbb\xbf").split(b"\n", _LINES)
-        best = Confidence.NO
-        for line in lines[:_LINES]:
-            try:
-                value = parse(line) if line.strip() else None
-            except (ValueError, RecursionError):
-                if _LONG_MESSAGE.match(line):
-                    best = Confidence.LIKELY
-                continue
-            found = _recognise(value)
-            if found is Confidence.SURE:
-                return found
-            best = max(best, found)
+        best = Confidence.LIKELY if _LONG_MESSAGE.match(head.removeprefix(BOM)) else Confidence.NO
+        for value in lines_of(head):
+            best = max(best, _recognise(value))
         return best
 
     def read(self, source: Source) -> Iterator[Event]:
@@ -50,32 +44,54 @@ class OpenClawReader:
         the file. Bounded memory but for a few machine words an entry. Raises
         :class:`~loopscan.errors.InputError` if the source cannot be opened.
         """
-        session: Session | None = None
-        before = 0
-        for line in read_lines(source):
-            if isinstance(line, Problem) or not isinstance(line.value, dict):
-                problem = line if isinstance(line, Problem) else _not_an_object(line)
-                if session is None:
-                    yield problem
-                else:
-                    yield from session.note(problem)
-                continue
-            entry = entry_of(line, line.value)
-            if session is None or entry.kind == "session":
-                if session is not None and entry.id in (None, session.name):
-                    continue
-                if session is not None:
-                    yield from session.finish()
-                    before += session.copies
-                session = _begin(entry, source)
-                if entry.kind != "session":
-                    detail = "the file does not begin with a session header: the session is named after the file"
-                    yield from session.note(Problem(entry.where.line, "no-header", detail))
+        return drive(source, read_lines(source), _File(source))
+
+    def family(self, head: bytes, name: str) -> frozenset[str]:
+        """Return the id of the session that the header names, or else the file."""
+        for value in lines_of(head):
+            header = mapping(value)
+            if header.get("type") == "session":
+                named = identifier(header.get("id"))
+                return frozenset({named}) if named is not None else frozenset()
+        return frozenset({session_of(name)})
+
+
+class _File:
+    """One session file while it is read; a second header with another id begins another session."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._session: Session | None = None
+
+    def line(self, line: Line, body: Object) -> Iterator[Event]:
+        """Take in an entry."""
+        entry = entry_of(line, body)
+        session = self._session
+        if entry.kind == "session":
+            self._source.count(entry.kind, used=True)
+            if session is not None and entry.id in (None, session.name):
+                return
+        if session is None or entry.kind == "session":
+            if session is not None:
+                yield from session.finish()
+            self._session = session = _begin(entry, self._source)
             if entry.kind != "session":
-                yield from session.feed(entry)
-                source.copies = before + session.copies
-        if session is not None:
-            yield from session.finish()
+                detail = "the file does not begin with a session header: the session is named after the file"
+                yield from session.note(Problem(entry.where.line, "no-header", detail))
+        if entry.kind != "session":
+            yield from session.feed(entry)
+
+    def problem(self, problem: Problem) -> Iterator[Event]:
+        """Put a problem where the line would have been."""
+        if self._session is None:
+            yield problem
+        else:
+            yield from self._session.note(problem)
+
+    def finish(self) -> Iterator[Event]:
+        """End the last session."""
+        if self._session is not None:
+            yield from self._session.finish()
 
 
 def agent_of(path: str) -> str | None:
@@ -93,17 +109,14 @@ def session_of(path: str) -> str:
 def _begin(entry: Entry, source: Source) -> Session:
     header = entry.body if entry.kind == "session" else {}
     name = entry.id if header and entry.id is not None else session_of(source.name)
-    taken: Callable[[str], bool] | None = None
-    if source.taken is not None:
-        taken = partial(source.taken, name)
     return Session(
         name,
         entry.where,
+        source,
         agent=agent_of(source.name),
         model=string(header.get("modelId")),
         # Version 1 does not say so.
         version=(identifier(header.get("version")) or "1") if header else None,
-        taken=taken,
     )
 
 
@@ -121,7 +134,3 @@ def _recognise(value: Json) -> Confidence:
     if isinstance(kind, str) and kind in _ENTRIES and "parentId" in value and "timestamp" in value:
         return Confidence.LIKELY
     return Confidence.NO
-
-
-def _not_an_object(line: Line) -> Problem:
-    return Problem(line.number, "not-an-object", "a line of JSON that is no object: entries are objects")

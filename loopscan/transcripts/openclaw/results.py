@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 from loopscan.events import Fate, Json, Outcome, Recorded, Where
-from loopscan.transcripts.openclaw.entries import Object, string, text_of, whole
+from loopscan.transcripts.values import Object, string, text_of, whole
 
 _ABSENT = re.compile(r"Tool (?P<tool>\S(?:.*\S)?) not found", re.DOTALL)
 _REJECTED = "Validation failed for tool"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from loopscan.events import Ending, RunEnded, Where
 from loopscan.transcripts.openclaw.entries import FAILED_STOPS, FINAL_STOPS
-from loopscan.transcripts.openclaw.recent import Recent
+from loopscan.transcripts.recent import Recent
 
 if TYPE_CHECKING:
     from loopscan.transcripts.openclaw.entries import Entry

@@ -7,7 +7,7 @@ the engine".
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from loopscan.events import AbsentCall, Event, Fate, Problem, Recorded, SessionEnded, UnknownToolStopped, Where
 from loopscan.transcripts.openclaw.copies import Copies
@@ -18,14 +18,10 @@ from loopscan.transcripts.openclaw.entries import (
     Entry,
     calls_of,
     faults,
-    identifier,
     openclaw,
-    string,
-    text_of,
     usage_of,
 )
 from loopscan.transcripts.openclaw.held import Held, Ready
-from loopscan.transcripts.openclaw.recent import Recent
 from loopscan.transcripts.openclaw.results import (
     Reading,
     compaction_loop,
@@ -46,28 +42,29 @@ from loopscan.transcripts.openclaw.slots import (
     asks_for,
     turn,
 )
+from loopscan.transcripts.reader import Source
+from loopscan.transcripts.recent import Recent
+from loopscan.transcripts.values import identifier, string, text_of
+
+#: Kinds of entries that say something to the loop detection.
+_USED = frozenset({"message", "compaction", "model_change", "custom"})
 
 
 class Session:
-    """Turns the entries of one session into events.
-
-    ``taken`` says whether another source gave an entry (by its id) already. ``copies`` counts the entries
-    that were left out, for that reason or because they were appended again in this file.
-    """
+    """Turns the entries of one session into events; ``source`` counts what became of each."""
 
     def __init__(
         self,
         name: str,
         where: Where,
+        source: Source,
         *,
         agent: str | None = None,
         model: str | None = None,
         version: str | None = None,
-        taken: Callable[[str], bool] | None = None,
     ) -> None:
         self.name = name
-        self.copies = 0
-        self._taken = taken
+        self._source = source
         self._where = where
         self._held = Held()
         self._runs = Runs()
@@ -110,15 +107,15 @@ class Session:
         """Read one entry that stands at ``place`` and hangs below one of ``run``; return its own run."""
         original = self._repeated.original(entry, place)
         if original is not None:
-            self.copies += 1
+            self._source.copies[self._source.name] += 1
             before = self._runs.at(original)
             run = before.run if before is not None else run
             if run is not None:
                 run.retryable = True
             return run
-        if self._taken is not None and entry.id is not None and self._taken(entry.id):
-            self.copies += 1
+        if entry.id is not None and self._source.is_copy(self.name, entry.id):
             return run
+        self._source.count(entry.kind, used=entry.kind in _USED)
         fault = faults(entry)
         if fault:
             self._held.add(Ready(Problem(entry.where.line, "malformed-entry", fault)))

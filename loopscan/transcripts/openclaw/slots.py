@@ -19,9 +19,10 @@ from loopscan.events import (
     UserMessage,
     Where,
 )
-from loopscan.transcripts.openclaw.entries import FAILED_STOPS, Entry, Object, RawCall, string, usage_of
+from loopscan.transcripts.openclaw.entries import FAILED_STOPS, Entry, RawCall, usage_of
 from loopscan.transcripts.openclaw.held import MAX_HELD
 from loopscan.transcripts.openclaw.runs import Run
+from loopscan.transcripts.values import Object, string
 
 #: Results of absent tools at most this far apart belong to one message, in seconds. No model answers in less:
 #: in the recordings siblings are up to 12 ms apart, attempts of a scripted model next door 14 ms and more.

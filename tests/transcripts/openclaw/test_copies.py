@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from loopscan.events import Compaction, Event, Fate, Problem, Result, RunEnded, Turn, UserMessage
+from loopscan.transcripts.ledger import Ledger
 from loopscan.transcripts.openclaw import OpenClawReader
 from tests.transcripts.build import Transcript, call, check, fates, of, source_of
 
@@ -11,7 +12,7 @@ def read(made: Transcript) -> tuple[list[Event], int]:
     source = source_of(made.bytes())
     events = list(OpenClawReader().read(source))
     check(events)
-    return events, source.copies
+    return events, source.copies.total()
 
 
 def tail(made: Transcript, *, below: str, text: str) -> None:
@@ -185,18 +186,16 @@ def test_entries_that_another_source_gave_are_left_out() -> None:
     made, _ = started()
     made.asks(call("c3"))
     made.result("c3")
-    asked: list[tuple[str, str]] = []
+    ledger = Ledger()
+    for number in range(1, 6):
+        assert ledger.entry("live.jsonl", "s1", f"e{number}") is None
 
-    def taken(session: str, entry: str) -> bool:
-        asked.append((session, entry))
-        return int(entry[1:]) <= 5
-
-    source = source_of(made.bytes(), taken=taken)
+    source = source_of(made.bytes(), ledger=ledger)
     events = list(OpenClawReader().read(source))
     check(events)
-    assert source.copies == 5
+    assert source.copies == {"live.jsonl": 5}
     assert [turn.calls[0].id for turn in of(Turn, events)] == ["c3"]
-    assert asked == [("s1", f"e{number}") for number in range(1, 8)]
+    assert ledger.entry("third.jsonl", "s1", "e7") == source.name
 
 
 def test_arguments_that_are_nested_deeply_or_hold_lone_surrogates_can_be_compared() -> None:

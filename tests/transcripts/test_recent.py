@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopscan.transcripts.openclaw.recent import Recent
+from loopscan.transcripts.recent import Recent
 
 
 @given(st.lists(st.integers(0, 30)), st.integers(1, 8))
