@@ -7,11 +7,9 @@ order of the sources, however many processes worked on them.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TypeVar
 
 from loopscan._version import __version__
@@ -20,16 +18,17 @@ from loopscan.errors import InputError, UsageError
 from loopscan.events import Call, Event, Pause, Problem, SessionEnded, SessionResumed, SessionStarted, Turn
 from loopscan.marks import Mark
 from loopscan.modes import Arm, Mode, ScopeRule
-from loopscan.report import INTERNAL_ERROR, UNREADABLE, Report, SessionReport, SourceReport
-from loopscan.sanitize import clean
+from loopscan.pool import work_on
+from loopscan.report import UNREADABLE, Report, SessionReport, SourceReport, internal_error
 from loopscan.sessions import Options, SessionReplay
 from loopscan.transcripts.discover import Found, discover
-from loopscan.transcripts.reader import readers, traits_of
+from loopscan.transcripts.reader import MAX_EXPANDED_BYTES, MAX_LINE_BYTES, readers, traits_of
+from loopscan.transcripts.statedir import state_config
 
 PathLike = str | os.PathLike[str]
 #: Called with each source that is done, in order, and how many there are.
 Progress = Callable[[SourceReport, int], None]
-_Answer = tuple[SourceReport, list[SessionReport]]
+Answer = tuple[SourceReport, list[SessionReport]]
 _Choice = TypeVar("_Choice", Mode, ScopeRule, Arm)
 
 
@@ -45,16 +44,27 @@ def replay(
     jobs: int = 1,
     arm: str = "auto",
     tool_map: Mapping[str, str] | None = None,
+    input_format: str | None = None,
+    max_line: int = MAX_LINE_BYTES,
+    max_expanded: int = MAX_EXPANDED_BYTES,
+    find_config: bool = True,
     previews: bool = True,
     progress: Progress | None = None,
     debug: bool = False,
 ) -> Report:
     """Replay recorded sessions and return the report.
 
-    ``paths`` are files and folders. ``config`` is the path of an OpenClaw configuration (JSON5) or an
+    ``paths`` are files, folders, archives, wildcards, ``@`` and the name of a list of paths, ``-`` for standard
+    input, and addresses such as ``s3://bucket/folder/``. Each source is read by the reader that recognises it, or
+    by the one called ``input_format``; a line longer than ``max_line`` bytes is skipped, and what grows to more
+    than ``max_expanded`` bytes when it is decompressed is read no further.
+
+    ``config`` is the path of an OpenClaw configuration (JSON5) or an
     already parsed ``tools.loopDetection`` object; the sessions of an agent that has a block of its own in
     it are judged with that. ``agent`` is one agent whose block goes over it for all sessions instead, and
-    ``overrides`` are single fields that go over everything. Without a configuration the rolling detectors are on.
+    ``overrides`` are single fields that go over everything. Without a configuration that which lies in a folder of
+    OpenClaw among ``paths`` is used (unless ``find_config`` is false) and named in :attr:`Report.found_config`; if
+    there is none, the rolling detectors are on.
     ``mode`` is ``enforce`` or ``observe``, ``scope`` ``run`` or ``session``, ``arm`` ``auto``, ``always``
     or ``never`` (the post-compaction guard). ``tool_map`` names tools as the engine's rules know them, such as
     ``{"Bash": "exec"}``; it goes over what the readers of the formats declare. ``jobs`` is the number of
@@ -65,6 +75,10 @@ def replay(
     Raises :class:`UsageError` and :class:`ConfigError` for what does not make
     sense before anything is read.
     """
+    paths = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    found_config: Path | None = None
+    if config is None and find_config:
+        config = found_config = state_config(paths)
     options = Options(
         load_policy(ruleset, config=config, agent=agent, overrides=overrides),
         load_agent_policies(ruleset, config=config, overrides=overrides) if agent is None else {},
@@ -76,10 +90,12 @@ def replay(
     )
     if jobs < 1:
         raise UsageError(f"jobs must be at least 1, not {jobs}")
-    report = Report(__version__, options.policy, options.mode.value, options.scope.value)
-    found = discover([paths] if isinstance(paths, str | os.PathLike) else paths, on_error=report.unread)
+    report = Report(__version__, options.policy, options.mode.value, options.scope.value, found_config=found_config)
+    found = discover(
+        paths, on_error=report.unread, input_format=input_format, max_line=max_line, max_expanded=max_expanded
+    )
     report.skipped = found.skipped
-    for source, sessions in _replay_all(found.sources, options, jobs, debug=debug):
+    for source, sessions in work_on(found.sources, ReplaySource(options, debug), jobs):
         report.sources.append(source)
         report.sessions += sessions
         for session in sessions:
@@ -127,15 +143,11 @@ class SourceReplay:
                     return self._current.feed(event)
         return []
 
-    def finish(self) -> _Answer:
+    def finish(self) -> Answer:
         """Return the reports: nothing follows."""
-        report, source = self.report, self.source
-        report.bytes, report.lines = source.bytes, source.lines
-        report.copies = dict(sorted(source.copies.items()))
-        report.normalised = dict(sorted(source.normalised.items()))
-        report.tools = {tool: name for tool, name in sorted(report.tools.items()) if tool != name}
-        report.sessions = len(self.sessions)
-        report.calls = sum(session.calls for session in self.sessions)
+        report = self.report
+        report.tools = dict(sorted(report.tools.items()))
+        report.take_counts(self.source, len(self.sessions), sum(session.calls for session in self.sessions))
         return report, self.sessions
 
     def _end(self, current: SessionReplay, event: SessionEnded) -> None:
@@ -159,50 +171,31 @@ class SourceReplay:
         return replace(turn, calls=tuple(calls))
 
 
-def replay_source(found: Found, options: Options, debug: bool = False) -> _Answer:
-    """Replay one source; return what was read, and its sessions in the order in which they end."""
-    replaying = SourceReplay(found, options)
-    source, report = found.source, replaying.report
-    try:
-        for event in readers()[found.reader].read(source):
-            replaying.feed(event)
-    except InputError as error:
-        report.add_problem(Problem(0, UNREADABLE, str(error)))
-    except Exception as error:
-        if debug:
-            raise
-        what = f"{clean(source.name)}: internal error, {type(error).__name__}, after line {source.lines}"
-        report.add_problem(Problem(source.lines, INTERNAL_ERROR, f"{what}; run it with --debug and report it"))
-    return replaying.finish()
+@dataclass(frozen=True, slots=True)
+class ReplaySource:
+    """Replays one source: what was read, and its sessions in the order in which they end."""
 
+    options: Options
+    debug: bool = False
 
-def _replay_all(found: list[Found], options: Options, jobs: int, *, debug: bool) -> Iterator[_Answer]:
-    """Replay all sources, in order, over ``jobs`` processes."""
-    one = partial(replay_source, options=options, debug=debug)
-    if jobs == 1 or len(found) == 1:
-        yield from map(one, found)
-        return
-    finished = 0
-    try:
-        with ProcessPoolExecutor(min(jobs, len(found))) as pool:
-            for answer in pool.map(one, found):
-                finished += 1
-                yield answer
-    except BrokenProcessPool:
-        for each in found[finished:]:
-            yield _replay_apart(each, one)
+    def __call__(self, found: Found) -> Answer:
+        """Replay the source."""
+        replaying = SourceReplay(found, self.options)
+        source, report = found.source, replaying.report
+        try:
+            for event in readers()[found.reader].read(source):
+                replaying.feed(event)
+        except InputError as error:
+            report.add_problem(Problem(0, UNREADABLE, str(error)))
+        except Exception as error:
+            if self.debug:
+                raise
+            report.add_problem(internal_error(source.name, source.lines, error))
+        return replaying.finish()
 
-
-def _replay_apart(found: Found, one: Callable[[Found], _Answer]) -> _Answer:
-    """Replay one source in a process of its own, since a process that had others as well was killed."""
-    try:
-        with ProcessPoolExecutor(1) as pool:
-            return pool.submit(one, found).result()
-    except BrokenProcessPool:
-        report = SourceReport(found.source.name, found.reader)
-        what = f"{clean(found.source.name)}: the process that read it was killed (out of memory?)"
-        report.add_problem(Problem(0, INTERNAL_ERROR, f"{what}; the other sources are not affected"))
-        return report, []
+    def killed(self, found: Found) -> Answer:
+        """Return the answer for a source whose process was killed."""
+        return SourceReport.killed(found.source.name, found.reader), []
 
 
 def _choice(kind: type[_Choice], name: str, value: str) -> _Choice:

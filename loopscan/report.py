@@ -11,13 +11,16 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loopscan.errors import InputError
 from loopscan.events import Problem, Recorded
 from loopscan.marks import ENDS_RUN, Kind, Mark
 from loopscan.policy import Note, Policy
+from loopscan.sanitize import clean
 from loopscan.transcripts.discover import Skipped
+from loopscan.transcripts.reader import Source
 
 if TYPE_CHECKING:
     import polars
@@ -160,6 +163,28 @@ class SourceReport:
         if len(self.problems) < MOST_PROBLEMS or problem.kind in (UNREADABLE, INTERNAL_ERROR):
             self.problems.append(problem)
 
+    def take_counts(self, source: Source, sessions: int, calls: int) -> None:
+        """Take down what was counted while ``source`` was read, and how many sessions and calls that gave."""
+        self.bytes, self.lines = source.bytes, source.lines
+        self.copies = dict(sorted(source.copies.items()))
+        self.normalised = dict(sorted(source.normalised.items()))
+        self.sessions, self.calls = sessions, calls
+
+    @classmethod
+    def unread(cls, error: InputError) -> SourceReport:
+        """Return the report of a source that was named and cannot be read."""
+        source = cls(error.path, UNREADABLE)
+        source.add_problem(Problem(0, UNREADABLE, str(error)))
+        return source
+
+    @classmethod
+    def killed(cls, path: str, format_: str) -> SourceReport:
+        """Return the report of a source whose process was killed while it read it."""
+        source = cls(path, format_)
+        what = f"{clean(path)}: the process that read it was killed (out of memory?)"
+        source.add_problem(Problem(0, INTERNAL_ERROR, f"{what}; the other sources are not affected"))
+        return source
+
     @property
     def failures(self) -> list[Problem]:
         """Why the source could not be read, or not to its end; empty for one that was."""
@@ -179,6 +204,8 @@ class Report:
     skipped: list[Skipped] = field(default_factory=list)
     agents: dict[str, Policy] = field(default_factory=dict)
     """Agents with a block of their own whose sessions are in here, with the policy that these were judged by."""
+    found_config: Path | None = None
+    """The configuration that was used because it lies in a folder that was named."""
 
     def __repr__(self) -> str:
         totals = self.count()
@@ -197,9 +224,7 @@ class Report:
 
     def unread(self, error: InputError) -> None:
         """Add a source that was named and cannot be read."""
-        source = SourceReport(error.path, UNREADABLE)
-        source.add_problem(Problem(0, UNREADABLE, str(error)))
-        self.sources.append(source)
+        self.sources.append(SourceReport.unread(error))
 
     @property
     def problems(self) -> int:
@@ -241,7 +266,7 @@ class Report:
             "scope": self.scope,
             "config": config_dict(self.policy),
             "agents": {agent: config_dict(policy) for agent, policy in sorted(self.agents.items())},
-            "sources": [_source_dict(source) for source in self.sources],
+            "sources": [source_dict(source) for source in self.sources],
             "skipped": [{"path": file.path, "reason": file.reason} for file in self.skipped],
             "sessions": [_session_dict(session) for session in self.sessions],
             "totals": self.count().to_dict(),
@@ -445,7 +470,14 @@ def config_dict(policy: Policy) -> dict[str, Any]:
     }
 
 
-def _source_dict(source: SourceReport) -> dict[str, Any]:
+def internal_error(path: str, line: int, error: Exception) -> Problem:
+    """Return the problem that loopscan itself failed on a source."""
+    what = f"{clean(path)}: internal error, {type(error).__name__}, after line {line}"
+    return Problem(line, INTERNAL_ERROR, f"{what}; run it with --debug and report it")
+
+
+def source_dict(source: SourceReport) -> dict[str, Any]:
+    """Return what is said of one source in the form of the contract."""
     return {
         "path": source.path,
         "format": source.format,

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from loopscan._version import __version__
-from loopscan.cli import config, replay
+from loopscan.cli import config, formats, inspect, replay
 from loopscan.cli.terminal import INTERRUPTED, quiet_stdout, say
 from loopscan.errors import LoopscanError, UsageError
 
@@ -24,6 +24,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("replay")(replay.replay)
+app.command("inspect")(inspect.inspect)
+app.command("formats")(formats.formats)
 app.add_typer(config.app, name="config")
 
 

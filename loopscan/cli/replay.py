@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
-import sys
-from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from loopscan.cli.options import ConfigFile, RulesetName, Settings
-from loopscan.cli.terminal import INTERRUPTED, quiet_stdout, say
+from loopscan.cli.options import (
+    MAX_EXPANDED,
+    MAX_LINE,
+    AllowEmpty,
+    ConfigFile,
+    Debug,
+    InputFormat,
+    Jobs,
+    MaxExpanded,
+    MaxLine,
+    Paths,
+    RulesetName,
+    Settings,
+    SkipErrors,
+    parse_size,
+    parse_tool_map,
+)
+from loopscan.cli.terminal import INTERRUPTED, NO_INPUT, nothing_found, progress_of, quiet_stdout, say
 from loopscan.modes import Arm, Mode, ScopeRule
 
 if TYPE_CHECKING:
     from loopscan.marks import Kind
-    from loopscan.replayer import Progress
     from loopscan.report import Report, SourceReport
 
 FINDINGS = 1
-NO_INPUT = 3
 
 
 class FailOn(StrEnum):
@@ -39,14 +49,13 @@ _FROM = {FailOn.WARNING: 1, FailOn.BLOCK: 2, FailOn.END: 3, FailOn.NEVER: 4}
 
 
 def replay(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(
-            help="Transcripts, and folders that are searched for them.", metavar="PATHS...", readable=False
-        ),
-    ],
+    paths: Paths,
     ruleset: RulesetName = "latest",
     config: ConfigFile = None,
+    no_config: Annotated[
+        bool,
+        typer.Option("--no-config", help="Do not use the configuration that lies in a folder of OpenClaw."),
+    ] = False,
     agent: Annotated[
         str | None,
         typer.Option(help="Judge all sessions with this agent's block, not each with its own agent's.", metavar="ID"),
@@ -62,6 +71,13 @@ def replay(
     arm: Annotated[
         Arm, typer.Option(help="When a compaction within a run arms the post-compaction guard.")
     ] = Arm.AUTO,
+    tool_map: Annotated[
+        list[str] | None,
+        typer.Option("--tool-map", help="Judge a tool as the one that OpenClaw calls NAME.", metavar="TOOL=NAME"),
+    ] = None,
+    input_format: InputFormat = None,
+    max_line: MaxLine = MAX_LINE,
+    max_expanded: MaxExpanded = MAX_EXPANDED,
     format_: Annotated[
         str | None,
         typer.Option("--format", help="What goes to standard output: text (default), json, jsonl.", metavar="FORMAT"),
@@ -74,13 +90,9 @@ def replay(
         FailOn,
         typer.Option(help="Exit with 1 at such a mark or a graver one; end: run ends, aborts and stops of a guard."),
     ] = FailOn.NEVER,
-    jobs: Annotated[int, typer.Option(help="Processes to work with.", min=1, metavar="N")] = 1,
-    skip_errors: Annotated[
-        bool, typer.Option("--skip-errors", help="Do not exit with 3 for input that could not be read.")
-    ] = False,
-    allow_empty: Annotated[
-        bool, typer.Option("--allow-empty", help="Do not exit with 3 for want of a transcript.")
-    ] = False,
+    jobs: Jobs = 1,
+    skip_errors: SkipErrors = False,
+    allow_empty: AllowEmpty = False,
     no_previews: Annotated[
         bool, typer.Option("--no-previews", help="Leave out the (masked) arguments of calls.")
     ] = False,
@@ -88,7 +100,7 @@ def replay(
         bool, typer.Option("--quiet", "-q", help="Print the summary alone; reports in files stay whole.")
     ] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print every session and every problem.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
+    debug: Debug = False,
 ) -> None:
     """Replay recorded sessions and mark where loop detection would have stepped in."""
     done: list[SourceReport] = []
@@ -102,7 +114,7 @@ def replay(
             targets.insert(0, Target(format_ or "text"))
         ready = prepare(targets)
         overrides = parse_settings(settings or ())
-        with _progress(done, shown=not quiet) as progress:
+        with progress_of("replaying", done, shown=not quiet) as progress:
             report = run(
                 paths,
                 config=config,
@@ -112,6 +124,11 @@ def replay(
                 mode=mode.value,
                 scope=scope.value,
                 arm=arm.value,
+                tool_map=parse_tool_map(tool_map or ()),
+                input_format=input_format,
+                max_line=parse_size("--max-line", max_line),
+                max_expanded=parse_size("--max-expanded", max_expanded),
+                find_config=not no_config,
                 jobs=jobs,
                 previews=not no_previews,
                 progress=progress,
@@ -149,10 +166,9 @@ def remarks(report: Report, fail_on: FailOn, code: int, *, text_shown: bool) -> 
     for detail in failures:
         yield f"error: {detail}"
     if code == NO_INPUT and not report.sessions and not failures:
-        reasons = Counter(file.reason for file in report.skipped)
-        skipped = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common(3))
-        looked = f" ({len(report.skipped)} files skipped: {skipped})" if skipped else ""
-        yield f"error: no transcript found{looked}; name session files or their folders, or use --allow-empty"
+        yield nothing_found(report.skipped)
+    if report.found_config is not None:
+        yield f"judged with {report.found_config}, which lies in a folder that was named; --no-config does without"
     if not text_shown or fail_on is not FailOn.NEVER:
         for note in report.silenced:
             yield f"detectors are silenced: {note.message}"
@@ -168,29 +184,3 @@ def severity(kind: Kind) -> int:
     if kind in ENDS_RUN:
         return 3
     return {Kind.WARNING: 1, Kind.BLOCK: 2}.get(kind, 0)
-
-
-@contextmanager
-def _progress(done: list[SourceReport], *, shown: bool) -> Iterator[Progress]:
-    """Yield what is to be called with each source that is done; draws a bar on a terminal only."""
-    if not (shown and sys.stderr is not None and sys.stderr.isatty()):
-        yield lambda source, of: done.append(source)
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn("replaying"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("sources"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("replaying", total=None)
-
-        def advance(source: SourceReport, of: int) -> None:
-            done.append(source)
-            bar.update(task, completed=len(done), total=of)
-
-        yield advance

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from loopscan.replayer import Progress
+    from loopscan.report import SourceReport
+    from loopscan.transcripts.discover import Skipped
 
 #: The exit code of an interrupted run.
 INTERRUPTED = 130
+#: The exit code for input that could not be read, or for want of any.
+NO_INPUT = 3
 
 
 def say(message: str) -> None:
@@ -23,3 +33,37 @@ def say(message: str) -> None:
 def quiet_stdout() -> None:
     """Point standard output nowhere, so that nothing more is said into a pipe that its reader has closed."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def nothing_found(skipped: Sequence[Skipped]) -> str:
+    """Return the line that says that there was no transcript, and what there was."""
+    reasons = Counter(file.reason for file in skipped)
+    words = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common(3))
+    looked = f" ({len(skipped)} files skipped: {words})" if words else ""
+    return f"error: no transcript found{looked}; name session files or their folders, or use --allow-empty"
+
+
+@contextmanager
+def progress_of(doing: str, done: list[SourceReport], *, shown: bool) -> Iterator[Progress]:
+    """Yield what is to be called with each source that is done; draws a bar on a terminal only."""
+    if not (shown and sys.stderr is not None and sys.stderr.isatty()):
+        yield lambda source, of: done.append(source)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn(doing),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("sources"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(doing, total=None)
+
+        def advance(source: SourceReport, of: int) -> None:
+            done.append(source)
+            bar.update(task, completed=len(done), total=of)
+
+        yield advance

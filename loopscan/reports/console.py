@@ -6,13 +6,15 @@ Rich is imported when a console is made.
 from __future__ import annotations
 
 import codecs
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, TextIO, cast
 
 from loopscan.sanitize import name
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, RenderableType
     from rich.style import StyleType
+    from rich.table import Table
     from rich.text import Text
 
 #: Columns where the output is no terminal.
@@ -127,3 +129,33 @@ def safe(text: str, style: StyleType = "", limit: int | None = None) -> Text:
     if limit is not None and not shown.isascii() and (width := cell_len(shown)) > limit:
         shown = name(text, limit * limit // width)
     return Text(shown, style=style)
+
+
+def grid(*columns: dict[str, object], padding: int = 2) -> Table:
+    """Return a table without lines, with a column for each of the options given; what is too long is folded."""
+    from rich.table import Table
+
+    made = Table.grid(padding=(0, padding, 0, 0))
+    for column in columns:
+        made.add_column(overflow="fold", **column)  # type: ignore[arg-type]
+    return made
+
+
+def fields() -> Table:
+    """Return a table of names, dim, and what is to say of each."""
+    return grid({"min_width": 11, "no_wrap": True, "style": "dim"}, {"ratio": 1})
+
+
+def heading(text: str) -> Text:
+    """Return ``text`` as the heading of a part."""
+    return safe(text, "bold")
+
+
+def print_parts(to: Console, parts: Iterable[RenderableType]) -> None:
+    """Print ``parts``, if there are any, after an empty line."""
+    first = True
+    for part in parts:
+        if first:
+            to.print()
+            first = False
+        to.print(part)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, TextIO
 
 from loopscan.marks import ENDS_RUN, Kind, Level, Mark
 from loopscan.policy import Policy
-from loopscan.report import LiveVerdict, Report, RunReport, SessionReport, SourceReport, Step, Totals
+from loopscan.report import LiveVerdict, Report, RunReport, SessionReport, Step, Totals
 from loopscan.reports.base import Options
-from loopscan.reports.console import console, safe
+from loopscan.reports.console import console, fields, grid, heading, print_parts, safe
 from loopscan.reports.phrases import KINDS, OUTCOMES, UPPER_BOUND, clock, counted, kind_words, number, saved, span
+from loopscan.reports.sources import copied, copies, judged_as, problems, skipped
 from loopscan.reports.timeline import Group, LiveRecord, Row, timeline
 from loopscan.sanitize import clean
 from loopscan.sanitize import name as shown_name
@@ -30,8 +31,6 @@ _PREVIEW = 80
 _MESSAGE = 400
 _MAIN_TOOLS = 5
 _VETOED_SHOWN = 4
-_PROBLEMS_A_SOURCE = 3
-_SOURCES_WITH_PROBLEMS = 10
 
 _LEVEL_STYLES = {Level.INFO: "cyan", Level.WARNING: "yellow", Level.CRITICAL: "red"}
 _INTERVENES = ENDS_RUN | {Kind.BLOCK}
@@ -53,37 +52,13 @@ def write(report: Report, out: TextIO, options: Options) -> None:
         if _is_shown(session, live):
             _print_session(to, session, live, options)
     if options.verbose:
-        _print_parts(to, _quiet_sessions(report))
-    _print_parts(to, _problems(report.sources, options))
+        print_parts(to, _quiet_sessions(report))
+    print_parts(to, problems(report.sources, verbose=options.verbose))
+    print_parts(to, judged_as(report.sources))
     if options.verbose:
-        _print_parts(to, _skipped(report))
-    _print_parts(to, _footer(report, totals))
-
-
-def _print_parts(to: Console, parts: Iterable[RenderableType]) -> None:
-    first = True
-    for part in parts:
-        if first:
-            to.print()
-            first = False
-        to.print(part)
-
-
-def _grid(*columns: dict[str, object], padding: int = 2) -> Table:
-    from rich.table import Table
-
-    grid = Table.grid(padding=(0, padding, 0, 0))
-    for column in columns:
-        grid.add_column(overflow="fold", **column)  # type: ignore[arg-type]
-    return grid
-
-
-def _fields() -> Table:
-    return _grid({"min_width": 11, "no_wrap": True, "style": "dim"}, {"ratio": 1})
-
-
-def _heading(text: str) -> Text:
-    return safe(text, "bold")
+        print_parts(to, copies(report.sources))
+        print_parts(to, skipped(report.skipped))
+    print_parts(to, _footer(report, totals))
 
 
 # -- what it was made with ----------------------------------------------------------------------
@@ -96,27 +71,27 @@ def _header(report: Report) -> Iterator[RenderableType]:
         f" · mode {report.mode} · scope {report.scope}",
         "bold",
     )
-    fields = _fields()
-    fields.add_row("settings", _settings(policy))
-    _add_notes(fields, policy)
+    table = fields()
+    table.add_row("settings", _settings(policy))
+    _add_notes(table, policy)
     for agent, own in sorted(report.agents.items()):
-        fields.add_row(safe(f"agent {shown_name(agent, _TOOL)}"), _settings(own))
-        _add_notes(fields, own)
-    yield fields
+        table.add_row(safe(f"agent {shown_name(agent, _TOOL)}"), _settings(own))
+        _add_notes(table, own)
+    yield table
 
 
-def _add_notes(fields: Table, policy: Policy) -> None:
+def _add_notes(table: Table, policy: Policy) -> None:
     """Say what is odd about a configuration, what silences the detectors first; ignored fields in one row."""
     ignored = [note for note in policy.notes if note.kind == "ignored" and note.field in policy.origins]
     for note in sorted(policy.notes, key=lambda note: note.kind != "silenced"):
         if note.kind == "silenced":
-            fields.add_row(safe(note.kind, "bold yellow"), safe(note.message, "bold yellow"))
+            table.add_row(safe(note.kind, "bold yellow"), safe(note.message, "bold yellow"))
         elif note not in ignored or len(ignored) == 1:
-            fields.add_row(safe(note.kind, "yellow"), safe(note.message))
+            table.add_row(safe(note.kind, "yellow"), safe(note.message))
     if len(ignored) > 1:
         names = ", ".join(dict.fromkeys(note.field for note in ignored))
         words = f"{names}: ruleset {policy.ruleset.name} has fixed numbers and reads enabled alone"
-        fields.add_row(safe("ignored", "yellow"), safe(words))
+        table.add_row(safe("ignored", "yellow"), safe(words))
 
 
 def _settings(policy: Policy) -> Text:
@@ -171,8 +146,8 @@ def _origin(policy: Policy, name: str, unconfigured: str | None = None) -> str:
 
 
 def _summary(report: Report, totals: Totals, width: int) -> Iterator[RenderableType]:
-    yield _heading("Summary")
-    fields = _fields()
+    yield heading("Summary")
+    table = fields()
     read = [
         counted(totals.sessions, "session"),
         counted(totals.runs, "run"),
@@ -182,36 +157,39 @@ def _summary(report: Report, totals: Totals, width: int) -> Iterator[RenderableT
     line = safe(" · ".join(read))
     line.append(" · ")
     line.append_text(safe(counted(report.problems, "problem"), "yellow" if report.problems else ""))
-    fields.add_row("read", line)
+    table.add_row("read", line)
     unread = sum(bool(source.failures) for source in report.sources)
     if unread:
-        fields.add_row("unread", safe(f"{counted(unread, 'source')} not read, or not to the end", "bold red"))
+        table.add_row("unread", safe(f"{counted(unread, 'source')} not read, or not to the end", "bold red"))
     if report.skipped:
-        fields.add_row("skipped", safe(f"{counted(len(report.skipped), 'other file')} in these folders"))
+        table.add_row("skipped", safe(f"{counted(len(report.skipped), 'other file')} in these folders"))
+    left_out = copied(report.sources)
+    if left_out:
+        table.add_row("copies", safe(left_out))
     without = totals.sessions - totals.sessions_with_marks
     if without:
-        fields.add_row("clean", safe(counted(without, "session without marks", "sessions without marks")))
+        table.add_row("clean", safe(counted(without, "session without marks", "sessions without marks")))
     if totals.marks.total():
-        fields.add_row("marks", _marks(totals, width))
+        table.add_row("marks", _marks(totals, width))
         if totals.by_tool:
-            fields.add_row("on tools", _main_tools(totals))
+            table.add_row("on tools", _main_tools(totals))
     else:
-        fields.add_row("marks", safe("none; mind that detectors are silenced" if report.silenced else "none"))
+        table.add_row("marks", safe("none; mind that detectors are silenced" if report.silenced else "none"))
     if totals.suppressed_warnings:
         held = counted(totals.suppressed_warnings, "warning")
-        fields.add_row("kept back", safe(f"{held} that the engine's rate limit (one in ten counts) does not let out"))
+        table.add_row("kept back", safe(f"{held} that the engine's rate limit (one in ten counts) does not let out"))
     if totals.blocked_calls:
         line = safe(counted(totals.blocked_calls, "call"))
         if not report.policy.ruleset.batch_admission:
             line.append(" (each alone: this release never ends a run, so what the model spent stays spent)", "dim")
-        fields.add_row("blocked", line)
+        table.add_row("blocked", line)
     if totals.not_reached.calls or totals.not_reached.tokens:
         reached = safe(saved(totals.not_reached), "bold")
         reached.append(f" ({UPPER_BOUND})", "not bold dim")
-        fields.add_row("not reached", reached)
+        table.add_row("not reached", reached)
     if totals.recorded:
-        fields.add_row("live", _recorded_summary(totals))
-    yield fields
+        table.add_row("live", _recorded_summary(totals))
+    yield table
 
 
 def _marks(totals: Totals, width: int) -> RenderableType:
@@ -280,7 +258,7 @@ def _print_session(to: Console, session: SessionReport, live: LiveRecord, option
     from rich.text import Text
 
     to.print()
-    title = _heading("Session ")
+    title = heading("Session ")
     title.append_text(safe(session.session, "bold", _SESSION))
     to.print(title)
     to.print(safe(session.source, "dim", to.width))
@@ -301,10 +279,10 @@ def _print_session(to: Console, session: SessionReport, live: LiveRecord, option
         to.print(safe(f"  {counted(rest, 'other run')} without marks", "dim"))
     lonely = [verdict for verdict in live.verdicts if not _has_row(verdict, shown)]
     if lonely:
-        grid = _timeline_grid()
+        lines = _timeline_grid()
         for verdict in lonely:
-            grid.add_row("", safe("○", "magenta"), _recorded_line(verdict))
-        to.print(grid)
+            lines.add_row("", safe("○", "magenta"), _recorded_line(verdict))
+        to.print(lines)
 
 
 def _has_row(verdict: LiveVerdict, runs: list[RunReport]) -> bool:
@@ -319,7 +297,7 @@ def _print_run(to: Console, run: RunReport, live: LiveRecord, options: Options) 
     if run.suppressed_warnings:
         line.append(f" · {counted(run.suppressed_warnings, 'warning')} kept back")
     to.print(line)
-    grid = _timeline_grid()
+    lines = _timeline_grid()
     saving: RunReport | None = run
     story: tuple[object, ...] | None = None
     for group in timeline(run, live):
@@ -335,14 +313,14 @@ def _print_run(to: Console, run: RunReport, live: LiveRecord, options: Options) 
                 body = _mark_body(row, group, saving if ends else None, options, told=told == story)
                 saving = None if ends else saving
             place = "" if row.step.kind == "elided" else f"#{row.step.batch}"
-            grid.add_row(safe(place, "dim"), sign, body)
+            lines.add_row(safe(place, "dim"), sign, body)
         if folded:
-            grid.add_row("", safe("└", "dim"), safe(_rounds(group), "bold"))
-    to.print(grid)
+            lines.add_row("", safe("└", "dim"), safe(_rounds(group), "bold"))
+    to.print(lines)
 
 
 def _timeline_grid() -> Table:
-    return _grid({"min_width": 6, "justify": "right", "no_wrap": True}, {"no_wrap": True}, {"ratio": 1}, padding=1)
+    return grid({"min_width": 6, "justify": "right", "no_wrap": True}, {"no_wrap": True}, {"ratio": 1}, padding=1)
 
 
 def _sign(row: Row) -> Text:
@@ -510,53 +488,14 @@ def _verdict_words(verdict: LiveVerdict) -> str:
 
 
 def _quiet_sessions(report: Report) -> Iterator[RenderableType]:
-    grid = _grid({"no_wrap": True}, {"no_wrap": True, "justify": "right"}, {"ratio": 1})
+    table = grid({"no_wrap": True}, {"no_wrap": True, "justify": "right"}, {"ratio": 1})
     for session in report.sessions:
         if not any(run.marks for run in session.runs):
             counts = f"{counted(session.calls, 'call')}, {counted(len(session.runs), 'run')}"
-            grid.add_row(safe(session.session, limit=36), safe(counts), safe(session.source, "dim", _SOURCE))
-    if grid.row_count:
-        yield _heading("Sessions without marks")
-        yield grid
-
-
-def _problems(sources: list[SourceReport], options: Options) -> Iterator[RenderableType]:
-    affected = [source for source in sources if source.problem_count]
-    if not affected:
-        return
-    yield _heading("Problems")
-    # What could not be read comes first: it must not be among what is left out.
-    affected.sort(key=lambda source: not source.failures)
-    shown = affected if options.verbose else affected[:_SOURCES_WITH_PROBLEMS]
-    for source in shown:
-        line = safe(source.path, limit=_SOURCE)
-        line.append(f" · {counted(source.problem_count, 'problem')}", "yellow")
-        yield line
-        grid = _grid({"min_width": 8, "justify": "right", "no_wrap": True, "style": "dim"}, {"ratio": 1})
-        failures = source.failures
-        problems = failures + [problem for problem in source.problems if problem not in failures]
-        problems = problems if options.verbose else problems[:_PROBLEMS_A_SOURCE]
-        for problem in problems:
-            detail = safe(problem.kind, "bold red" if problem in failures else "yellow", _TOOL)
-            detail.append(f" {clean(problem.detail, _MESSAGE)}", "not bold default")
-            grid.add_row(safe(f"line {problem.line}" if problem.line else ""), detail)
-        rest = source.problem_count - len(problems)
-        if rest:
-            grid.add_row("", safe(f"… and {number(rest)} more", "dim"))
-        yield grid
-    rest = len(affected) - len(shown)
-    if rest:
-        yield safe(f"… and {counted(rest, 'more source')} with problems; --verbose shows all", "dim")
-
-
-def _skipped(report: Report) -> Iterator[RenderableType]:
-    if not report.skipped:
-        return
-    yield _heading("Files that were not read")
-    grid = _grid({"ratio": 1}, {"ratio": 1, "style": "dim"})
-    for file in report.skipped:
-        grid.add_row(safe(file.path, limit=_SOURCE), safe(file.reason, limit=_MESSAGE))
-    yield grid
+            table.add_row(safe(session.session, limit=36), safe(counts), safe(session.source, "dim", _SOURCE))
+    if table.row_count:
+        yield heading("Sessions without marks")
+        yield table
 
 
 def _footer(report: Report, totals: Totals) -> Iterator[RenderableType]:

@@ -10,7 +10,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from loopscan.errors import InputError
-from loopscan.transcripts.reader import HEAD_BYTES, Reader, Source, readers, recognise
+from loopscan.transcripts.reader import (
+    HEAD_BYTES,
+    MAX_EXPANDED_BYTES,
+    MAX_LINE_BYTES,
+    Reader,
+    Source,
+    family_of,
+    readers,
+    recognise,
+    traits_of,
+)
 
 #: Names of files in a folder that are looked into: session files, and what OpenClaw leaves beside them
 #: (reset, deleted, repaired and checkpointed ones). What they hold is told by their content.
@@ -24,6 +34,12 @@ class Found:
     source: Source
     reader: str
     """The reader's name."""
+    family: frozenset[str] = frozenset()
+    """What it shares with other sources that may hold entries of the same session."""
+    rank: tuple[int, ...] = ()
+    """Of a family, the source with the lowest rank is believed first."""
+    here: bool = False
+    """It cannot be read in another process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +64,9 @@ def discover(
     *,
     among: Mapping[str, Reader] | None = None,
     on_error: Callable[[InputError], None] | None = None,
+    input_format: str | None = None,
+    max_line: int = MAX_LINE_BYTES,
+    max_expanded: int = MAX_EXPANDED_BYTES,
 ) -> Discovery:
     """Find the sources in files and folders.
 
@@ -98,7 +117,8 @@ def _look(
             reader = recognise(head, str(path), known)
             if reader is not None:
                 met.add((about.st_dev, about.st_ino))
-                found.sources.append(Found(Source.of_file(path), reader.name))
+                family = family_of(reader, head, str(path))
+                found.sources.append(Found(Source.of_file(path), reader.name, family, (traits_of(reader).rank,)))
                 return
             reason = "of no known format" if head.strip() else "empty"
     except (FileNotFoundError, ValueError):

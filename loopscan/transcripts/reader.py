@@ -40,6 +40,9 @@ _MOST_KINDS = 100
 #: A longer line is skipped and named, in bytes.
 MAX_LINE_BYTES = 64 << 20
 
+#: No source may grow to more than this when it is decompressed, in bytes; the rest of it is not read.
+MAX_EXPANDED_BYTES = 16 << 30
+
 
 class Confidence(IntEnum):
     """How sure a reader is that a source is its own."""

@@ -1,0 +1,104 @@
+"""Work on many sources, in one process or several, with the answers in the order of the sources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from typing import Protocol, TypeVar
+
+from loopscan.transcripts.discover import Found
+from loopscan.transcripts.ledger import Ledger
+
+_Answer_co = TypeVar("_Answer_co", covariant=True)
+_Answer = TypeVar("_Answer")
+
+
+class Work(Protocol[_Answer_co]):
+    """What is done with one source; it goes to other processes."""
+
+    def __call__(self, found: Found) -> _Answer_co:
+        """Read the source and return the answer."""
+        ...
+
+    def killed(self, found: Found) -> _Answer_co:
+        """Return the answer for a source whose process was killed while it read it."""
+        ...
+
+
+def work_on(found: Sequence[Found], work: Work[_Answer], jobs: int) -> Iterator[_Answer]:
+    """Yield what ``work`` makes of each source, in the order of ``found``, whatever ``jobs`` is.
+
+    Sources that may hold the same session are worked on in one process, the one that is to be believed first
+    before the others, and share a ledger. Sources that cannot leave this process are worked on here.
+    """
+    waiting: dict[int, _Answer] = {}
+    following = 0
+    for members, answers in _families(found, work, jobs):
+        waiting.update(zip(members, answers, strict=True))
+        while following in waiting:
+            yield waiting.pop(following)
+            following += 1
+
+
+def families(found: Sequence[Found]) -> list[list[int]]:
+    """Return the places of the sources, those that may hold the same session together, ordered by first place.
+
+    Within a family the source with the lowest rank comes first, then the one that was found first.
+    """
+    parent = list(range(len(found)))
+
+    def root(place: int) -> int:
+        while parent[place] != place:
+            parent[place] = parent[parent[place]]
+            place = parent[place]
+        return place
+
+    first: dict[str, int] = {}
+    for place, each in enumerate(found):
+        for token in each.family:
+            parent[root(place)] = root(first.setdefault(token, place))
+    groups: dict[int, list[int]] = {}
+    for place in range(len(found)):
+        groups.setdefault(root(place), []).append(place)
+    return [sorted(group, key=lambda place: (found[place].rank, place)) for group in groups.values()]
+
+
+def _families(found: Sequence[Found], work: Work[_Answer], jobs: int) -> Iterator[tuple[list[int], list[_Answer]]]:
+    groups = families(found)
+    one = partial(_work_on_family, work=work)
+    members = [[found[place] for place in group] for group in groups]
+    apart = [not any(each.here for each in family) for family in members]
+    workers = min(jobs, sum(apart))
+    if workers <= 1:
+        yield from zip(groups, map(one, members), strict=True)
+        return
+    finished = 0
+    try:
+        with ProcessPoolExecutor(workers) as pool:
+            answers = pool.map(one, (family for family, away in zip(members, apart, strict=True) if away))
+            for group, family, away in zip(groups, members, apart, strict=True):
+                yield group, next(answers) if away else one(family)
+                finished += 1
+    except BrokenProcessPool:
+        for group, family, away in zip(groups[finished:], members[finished:], apart[finished:], strict=True):
+            yield group, _in_a_process_of_its_own(family, work) if away else one(family)
+
+
+def _work_on_family(family: Iterable[Found], work: Work[_Answer]) -> list[_Answer]:
+    family = list(family)
+    if len(family) > 1:
+        ledger = Ledger()
+        for each in family:
+            each.source.ledger = ledger
+    return [work(each) for each in family]
+
+
+def _in_a_process_of_its_own(family: list[Found], work: Work[_Answer]) -> list[_Answer]:
+    """Work on one family in a process of its own, since a process that had others as well was killed."""
+    try:
+        with ProcessPoolExecutor(1) as pool:
+            return pool.submit(_work_on_family, family, work).result()
+    except BrokenProcessPool:
+        return [work.killed(each) for each in family]
