@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from loopscan._version import __version__
 from loopscan.configfile import load_agent_policies, load_policy
@@ -21,7 +21,7 @@ from loopscan.modes import Arm, Mode, ScopeRule
 from loopscan.pool import work_on
 from loopscan.report import UNREADABLE, Report, SessionReport, SourceReport, internal_error
 from loopscan.sessions import Options, SessionReplay
-from loopscan.transcripts.discover import Found, discover
+from loopscan.transcripts.discover import Discovery, Found, discover
 from loopscan.transcripts.reader import MAX_EXPANDED_BYTES, MAX_LINE_BYTES, readers, traits_of
 from loopscan.transcripts.statedir import state_config
 
@@ -30,6 +30,70 @@ PathLike = str | os.PathLike[str]
 Progress = Callable[[SourceReport, int], None]
 Answer = tuple[SourceReport, list[SessionReport]]
 _Choice = TypeVar("_Choice", Mode, ScopeRule, Arm)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be read, and how it is to be judged; made by :func:`plan`."""
+
+    paths: list[PathLike]
+    options: Options
+    input_format: str | None
+    max_line: int
+    max_expanded: int
+    found_config: Path | None
+    """The configuration that is used because it lies in a folder that was named."""
+
+    def discover(self, on_error: Callable[[InputError], None]) -> Discovery:
+        """Return the sources; what is wrong with a path goes to ``on_error``."""
+        return discover(
+            self.paths,
+            on_error=on_error,
+            input_format=self.input_format,
+            max_line=self.max_line,
+            max_expanded=self.max_expanded,
+        )
+
+    def report(self) -> Report:
+        """Return an empty report."""
+        options = self.options
+        return Report(
+            __version__, options.policy, options.mode.value, options.scope.value, found_config=self.found_config
+        )
+
+
+def plan(
+    paths: PathLike | Iterable[PathLike],
+    *,
+    config: PathLike | Mapping[str, object] | None = None,
+    agent: str | None = None,
+    ruleset: str = "latest",
+    overrides: Mapping[str, object] | None = None,
+    mode: str = "enforce",
+    scope: str = "run",
+    arm: str = "auto",
+    tool_map: Mapping[str, str] | None = None,
+    input_format: str | None = None,
+    max_line: int = MAX_LINE_BYTES,
+    max_expanded: int = MAX_EXPANDED_BYTES,
+    find_config: bool = True,
+    previews: bool = True,
+) -> Plan:
+    """Return what :func:`replay` is to do; the arguments are its own, and so is what is raised."""
+    paths = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    found_config: Path | None = None
+    if config is None and find_config:
+        config = found_config = state_config(paths)
+    options = Options(
+        load_policy(ruleset, config=config, agent=agent, overrides=overrides),
+        load_agent_policies(ruleset, config=config, overrides=overrides) if agent is None else {},
+        _choice(Mode, "mode", mode),
+        _choice(ScopeRule, "scope", scope),
+        _choice(Arm, "arm", arm),
+        tool_map or {},
+        previews,
+    )
+    return Plan(paths, options, input_format, max_line, max_expanded, found_config)
 
 
 def replay(
@@ -75,36 +139,47 @@ def replay(
     Raises :class:`UsageError` and :class:`ConfigError` for what does not make
     sense before anything is read.
     """
-    paths = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-    found_config: Path | None = None
-    if config is None and find_config:
-        config = found_config = state_config(paths)
-    options = Options(
-        load_policy(ruleset, config=config, agent=agent, overrides=overrides),
-        load_agent_policies(ruleset, config=config, overrides=overrides) if agent is None else {},
-        _choice(Mode, "mode", mode),
-        _choice(ScopeRule, "scope", scope),
-        _choice(Arm, "arm", arm),
-        tool_map or {},
-        previews,
-    )
     if jobs < 1:
         raise UsageError(f"jobs must be at least 1, not {jobs}")
-    report = Report(__version__, options.policy, options.mode.value, options.scope.value, found_config=found_config)
-    found = discover(
-        paths, on_error=report.unread, input_format=input_format, max_line=max_line, max_expanded=max_expanded
+    planned = plan(
+        paths,
+        config=config,
+        agent=agent,
+        ruleset=ruleset,
+        overrides=overrides,
+        mode=mode,
+        scope=scope,
+        arm=arm,
+        tool_map=tool_map,
+        input_format=input_format,
+        max_line=max_line,
+        max_expanded=max_expanded,
+        find_config=find_config,
+        previews=previews,
     )
+    return carry_out(planned, jobs=jobs, progress=progress, debug=debug)
+
+
+def carry_out(planned: Plan, *, jobs: int = 1, progress: Progress | None = None, debug: bool = False) -> Report:
+    """Do what :func:`plan` planned, and return the report."""
+    report = planned.report()
+    found = planned.discover(report.unread)
     report.skipped = found.skipped
-    for source, sessions in work_on(found.sources, ReplaySource(options, debug), jobs):
-        report.sources.append(source)
-        report.sessions += sessions
-        for session in sessions:
-            own = options.own_policy(session.agent)
-            if own is not None and session.agent is not None:
-                report.agents[session.agent] = own
+    for source, sessions in work_on(found.sources, ReplaySource(planned.options, debug), jobs):
+        add(report, source, sessions, planned.options)
         if progress:
             progress(source, len(found.sources))
     return report
+
+
+def add(report: Report, source: SourceReport, sessions: list[SessionReport], options: Options) -> None:
+    """Add a source and its sessions to a report."""
+    report.sources.append(source)
+    report.sessions += sessions
+    for session in sessions:
+        own = options.own_policy(session.agent)
+        if own is not None and session.agent is not None:
+            report.agents[session.agent] = own
 
 
 class SourceReplay:
@@ -142,6 +217,12 @@ class SourceReplay:
                 if self._current is not None:
                     return self._current.feed(event)
         return []
+
+    def row(self, mark: Mark) -> dict[str, Any]:
+        """Return a mark that the latest event made as a row of the report."""
+        if self._current is None:
+            raise ValueError("no session goes on")
+        return self._current.row(mark)
 
     def finish(self) -> Answer:
         """Return the reports: nothing follows."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from loopscan.configfile import agent_key
 from loopscan.engine.session import RunState, SessionEngine, Slot
@@ -24,7 +25,7 @@ from loopscan.events import (
 from loopscan.marks import Mark
 from loopscan.modes import Arm, Mode, ScopeRule
 from loopscan.policy import Policy
-from loopscan.report import RunReport, SessionReport
+from loopscan.report import RunReport, SessionReport, mark_dict
 from loopscan.timeline import Timeline
 
 
@@ -96,6 +97,11 @@ class SessionReplay:
             run.recorded_ending = event.ending.value
             run.timeline.close()
         return marks
+
+    def row(self, mark: Mark) -> dict[str, Any]:
+        """Return a mark of the session as a row of the report, whatever else is still to come."""
+        report = self._report
+        return {"source": report.source, **mark_dict(report.session, self._runs[mark.run].report, mark)}
 
     def finish(self, event: SessionEnded) -> SessionReport:
         """Return the report of the session."""

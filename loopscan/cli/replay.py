@@ -90,6 +90,12 @@ def replay(
         FailOn,
         typer.Option(help="Exit with 1 at such a mark or a graver one; end: run ends, aborts and stops of a guard."),
     ] = FailOn.NEVER,
+    follow: Annotated[
+        bool,
+        typer.Option(
+            "--follow", help="Go on reading what is written, and print each mark as it happens (text, jsonl)."
+        ),
+    ] = False,
     jobs: Jobs = 1,
     skip_errors: SkipErrors = False,
     allow_empty: AllowEmpty = False,
@@ -106,36 +112,40 @@ def replay(
     done: list[SourceReport] = []
     try:
         from loopscan.configfile import parse_settings
-        from loopscan.replayer import replay as run
+        from loopscan.replayer import carry_out, plan
         from loopscan.reports.base import STDOUT, Options, Target, parse_target, prepare, write_all
 
         targets = [parse_target(output) for output in outputs or ()]
         if format_ is not None or not any(target.path == STDOUT for target in targets):
             targets.insert(0, Target(format_ or "text"))
         ready = prepare(targets)
-        overrides = parse_settings(settings or ())
-        with progress_of("replaying", done, shown=not quiet) as progress:
-            report = run(
-                paths,
-                config=config,
-                agent=agent,
-                ruleset=ruleset,
-                overrides=overrides,
-                mode=mode.value,
-                scope=scope.value,
-                arm=arm.value,
-                tool_map=parse_tool_map(tool_map or ()),
-                input_format=input_format,
-                max_line=parse_size("--max-line", max_line),
-                max_expanded=parse_size("--max-expanded", max_expanded),
-                find_config=not no_config,
-                jobs=jobs,
-                previews=not no_previews,
-                progress=progress,
-                debug=debug,
-            )
+        text_shown = ready[0].target == Target("text") and not follow
+        planned = plan(
+            paths,
+            config=config,
+            agent=agent,
+            ruleset=ruleset,
+            overrides=parse_settings(settings or ()),
+            mode=mode.value,
+            scope=scope.value,
+            arm=arm.value,
+            tool_map=parse_tool_map(tool_map or ()),
+            input_format=input_format,
+            max_line=parse_size("--max-line", max_line),
+            max_expanded=parse_size("--max-expanded", max_expanded),
+            find_config=not no_config,
+            previews=not no_previews,
+        )
+        if follow:
+            from loopscan.cli.following import follow_until_interrupted
+
+            report = follow_until_interrupted(planned, ready[0].target.format, debug=debug)
+            ready = ready[1:]
+        else:
+            with progress_of("replaying", done, shown=not quiet) as progress:
+                report = carry_out(planned, jobs=jobs, progress=progress, debug=debug)
         code = exit_code(report, fail_on, skip_errors=skip_errors, allow_empty=allow_empty)
-        for line in remarks(report, fail_on, code, text_shown=ready[0].target == Target("text")):
+        for line in remarks(report, fail_on, code, text_shown=text_shown):
             say(line)
         write_all(report, ready, Options(previews=not no_previews, verbose=verbose, quiet=quiet))
     except KeyboardInterrupt:

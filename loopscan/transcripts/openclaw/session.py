@@ -8,8 +8,21 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from loopscan.events import AbsentCall, Event, Fate, Problem, Recorded, SessionEnded, UnknownToolStopped, Where
+from loopscan.events import (
+    NO_USAGE,
+    AbsentCall,
+    Event,
+    Fate,
+    Problem,
+    Recorded,
+    SessionEnded,
+    Turn,
+    UnknownToolStopped,
+    Usage,
+    Where,
+)
 from loopscan.transcripts.openclaw.copies import Copies
 from loopscan.transcripts.openclaw.entries import (
     FAILED_STOPS,
@@ -47,7 +60,23 @@ from loopscan.transcripts.recent import Recent
 from loopscan.transcripts.values import identifier, string, text_of
 
 #: Kinds of entries that say something to the loop detection.
-_USED = frozenset({"message", "compaction", "model_change", "custom"})
+USED = frozenset({"message", "compaction", "model_change", "custom"})
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What something other than an entry says of a run; see :meth:`Session.told`."""
+
+    where: Where
+    run_id: str | None
+    stop: str | None = None
+    """How its latest model response ended, where no entry says so."""
+    explains: bool = False
+    """It tells why the run ended as it did."""
+    usage: Usage = NO_USAGE
+    """What responses cost that are not in the record."""
+    abort: tuple[str, int] | None = None
+    """The post-compaction guard ended it: the tool, and how often it was called."""
 
 
 class Session:
@@ -93,6 +122,26 @@ class Session:
         self._held.add(Ready(problem))
         return self._held.drain()
 
+    def told(self, said: Said) -> Iterator[Event]:
+        """Take in what something other than an entry says of a run, and yield what can be told now.
+
+        It is about the run with that id, or else about that of the latest entry.
+        """
+        self._where = said.where
+        run = self._runs.named(said.run_id) or self._runs.latest or self._runs.preamble()
+        self._pass(run)
+        self._runs.settle(run)
+        run.goes_on(True)
+        run.explained |= said.explains
+        if said.stop is not None and run.stop not in FINAL_STOPS:
+            run.stop = said.stop
+        if said.usage != NO_USAGE:
+            unstored = Turn(run.key, said.where, stored=False, run_id=run.run_id, usage=said.usage)
+            self._held.add(Ready(unstored))
+        if said.abort is not None:
+            self._held.add(Ready(_compaction_abort(run, said.where, said.abort)))
+        return self._held.drain()
+
     def finish(self) -> Iterator[Event]:
         """Yield the rest: nothing follows."""
         yield from self._held.flush()
@@ -115,7 +164,7 @@ class Session:
             return run
         if entry.id is not None and self._source.is_copy(self.name, entry.id):
             return run
-        self._source.count(entry.kind, used=entry.kind in _USED)
+        self._source.count(entry.kind, used=entry.kind in USED)
         fault = faults(entry)
         if fault:
             self._held.add(Ready(Problem(entry.where.line, "malformed-entry", fault)))
@@ -169,6 +218,7 @@ class Session:
                 run.stop = stop
             return run
         self._start.name_model(model)
+        self._start.force()
         run = self._own(entry, run)
         self._runs.settle(run)
         run.goes_on(True)
@@ -264,10 +314,7 @@ class Session:
             loop = compaction_loop(data.get("error"))
             if loop is not None:
                 self._runs.settle(run)
-                tool, count = loop
-                kind, detector = "compaction_abort", "compaction_loop_persisted"
-                event = Recorded(run.key, entry.where, kind, tool=tool, detector=detector, count=count)
-                self._held.add(Ready(event, size=entry.size))
+                self._held.add(Ready(_compaction_abort(run, entry.where, loop), size=entry.size))
 
     # --- results
 
@@ -393,3 +440,9 @@ class Session:
         self._pass(run)
         if run.batch is not None:
             self._close(run.batch)
+
+
+def _compaction_abort(run: Run, where: Where, loop: tuple[str, int]) -> Recorded:
+    tool, count = loop
+    detector = "compaction_loop_persisted"
+    return Recorded(run.key, where, "compaction_abort", tool=tool, detector=detector, count=count)

@@ -1,0 +1,170 @@
+"""Live sessions: the marks of what is written, as it is written.
+
+Files that grow are read on from where the reading stopped. A file that was replaced, cut or rewritten is read
+anew from its start, and only marks that were not shown before are shown; so is a document that is written anew
+with each message. New files in a folder join in; a file that went away is read to its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from loopscan.errors import InputError
+from loopscan.events import Event, Pause, Problem
+from loopscan.replayer import Plan, SourceReplay, add
+from loopscan.report import UNREADABLE, Report, SourceReport, internal_error
+from loopscan.transcripts.discover import Found, Skipped
+from loopscan.transcripts.ledger import Ledger
+from loopscan.transcripts.reader import readers
+
+#: A new file is looked for at every so many looks at the known ones.
+DISCOVER_EVERY = 5
+
+#: What tells that a file is still the one that it was: device, inode, size, time of change in nanoseconds.
+_Stamp = tuple[int, int, int, int]
+
+
+#: What makes two marks of one source the same.
+_SAME = ("session", "run", "kind", "detector", "count", "batch", "call", "tool_call_id", "entry")
+
+
+@dataclass(slots=True)
+class _Followed:
+    """One source that is being followed."""
+
+    found: Found
+    stamp: _Stamp | None
+    replaying: SourceReplay = field(init=False)
+    events: Iterator[Event] = field(init=False)
+    started: bool = False
+    """Something was read of it since it was begun."""
+    over: bool = False
+    """The reader has read it to its end; it is read again if it changes."""
+    shown: set[tuple[object, ...]] = field(default_factory=set)
+    """The marks that were shown."""
+
+
+class Follower:
+    """Follows transcripts: call :meth:`look` again and again, and :meth:`finish` at the end."""
+
+    def __init__(self, planned: Plan, *, debug: bool = False) -> None:
+        """Follow what ``planned`` names; nothing is read yet. ``debug`` lets unforeseen exceptions through."""
+        self._plan = planned
+        self._debug = debug
+        self._followed: dict[str, _Followed] = {}
+        self._ledger = Ledger()
+        self._unread: list[SourceReport] = []
+        self._skipped: list[Skipped] = []
+        self._looks = 0
+
+    @property
+    def sources(self) -> int:
+        """How many sources are being followed."""
+        return len(self._followed)
+
+    def look(self) -> Iterator[dict[str, Any]]:
+        """Look once whether there is more, and yield each new mark: a row as in the report ``jsonl``."""
+        if self._looks % DISCOVER_EVERY == 0:
+            self._discover()
+        self._looks += 1
+        for each in list(self._followed.values()):
+            yield from self._look_at(each)
+
+    def finish(self) -> Iterator[dict[str, Any]]:
+        """Read what is there to its end, what is new included, and yield the marks that this makes."""
+        self._discover()
+        for each in self._followed.values():
+            each.found.source.follow = False
+            yield from self._pull(each)
+
+    def report(self) -> Report:
+        """Return the report of all that was read; to be asked once, after :meth:`finish`."""
+        report = self._plan.report()
+        report.sources += self._unread
+        report.skipped = self._skipped
+        for each in self._followed.values():
+            add(report, *each.replaying.finish(), self._plan.options)
+        return report
+
+    def _discover(self) -> None:
+        """Look for sources that are new. Of a file that was only renamed every entry is a copy."""
+        unread: list[SourceReport] = []
+        found = self._plan.discover(lambda error: unread.append(SourceReport.unread(error)))
+        self._unread = [each for each in unread if each.path not in self._followed]
+        self._skipped = found.skipped
+        new = [each for each in found.sources if each.source.name not in self._followed]
+        for each in sorted(new, key=lambda each: each.rank):
+            each.source.ledger = self._ledger
+            followed = _Followed(each, _stamp(each.source.path))
+            self._begin(followed)
+            self._followed[each.source.name] = followed
+
+    def _look_at(self, each: _Followed) -> Iterator[dict[str, Any]]:
+        before, now = each.stamp, _stamp(each.found.source.path)
+        if each.over:
+            if now is None or now == before:
+                return
+            self._begin(each)
+        elif each.started and now == before:
+            return
+        elif before is not None and (now is None or now[:2] != before[:2] or now[2] < before[2]):
+            # Replaced, cut or gone: what is still open is read to its end first.
+            each.found.source.follow = False
+            yield from self._pull(each)
+            each.over = True
+            if now is None:
+                return
+            self._begin(each)
+        each.stamp = now
+        yield from self._pull(each)
+
+    def _begin(self, each: _Followed) -> None:
+        """Read a source from its start, whether or not it was read before."""
+        source = each.found.source
+        source.follow = source.path is not None
+        each.replaying = SourceReplay(each.found, self._plan.options)
+        each.events = iter(readers()[each.found.reader].read(source))
+        each.over = each.started = False
+
+    def _pull(self, each: _Followed) -> Iterator[dict[str, Any]]:
+        """Read on as far as there is something, and yield the marks that were not shown before."""
+        if each.over:
+            return
+        each.started = True
+        replaying, source = each.replaying, each.found.source
+        try:
+            for event in each.events:
+                if isinstance(event, Pause):
+                    return
+                for mark in replaying.feed(event):
+                    row = replaying.row(mark)
+                    key = tuple(row[name] for name in _SAME)
+                    if key not in each.shown:
+                        each.shown.add(key)
+                        yield row
+        except InputError as error:
+            replaying.report.add_problem(Problem(0, UNREADABLE, str(error)))
+        except Exception as error:
+            if self._debug:
+                raise
+            replaying.report.add_problem(internal_error(source.name, source.lines, error))
+        each.over = True
+
+
+def _stamp(path: Path | None) -> _Stamp | None:
+    """Return what tells whether a file changed; a database changes in the log beside it first."""
+    if path is None:
+        return None
+    try:
+        about = path.stat()
+    except OSError:
+        return None
+    changed = about.st_mtime_ns
+    with suppress(OSError):
+        log = path.with_name(path.name + "-wal").stat()
+        changed += log.st_mtime_ns + log.st_size
+    return about.st_dev, about.st_ino, about.st_size, changed

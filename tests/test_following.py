@@ -1,0 +1,189 @@
+"""Following shows, as it is written, what a replay of the whole would show; each mark once."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from loopscan.cli.following import follow_until_interrupted
+from loopscan.errors import UsageError
+from loopscan.following import Follower
+from loopscan.replayer import plan, replay
+from tests.transcripts.build import Transcript, call
+
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+LOOP = (FIXTURES / "detectors" / "read-notes.jsonl").read_bytes()
+
+
+def followed(path: Path) -> Follower:
+    return Follower(plan(path, ruleset="2026.9"))
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    return list(replay(path, ruleset="2026.9").rows())
+
+
+def without_source(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{**row, "source": ""} for row in found]
+
+
+def append(path: Path, data: bytes) -> None:
+    with path.open("ab") as stream:
+        stream.write(data)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(cuts=st.lists(st.integers(0, len(LOOP)), max_size=6))
+def test_a_file_that_grows_shows_what_the_whole_would(tmp_path: Path, cuts: list[int]) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(LOOP)
+    expected = rows(path)
+    places = [0, *sorted(cuts), len(LOOP)]
+    path.write_bytes(LOOP[: places[1]])
+    follower = followed(path)
+    found = list(follower.look())
+    for start, end in zip(places[1:], places[2:], strict=False):
+        append(path, LOOP[start:end])
+        found += follower.look()
+    found += follower.look()
+    assert found == expected[: len(found)]
+    found += follower.finish()
+    assert found == expected
+    assert not follower.report().problems
+
+
+def test_marks_are_shown_before_the_session_ends(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    made = Transcript()
+    made.user()
+    for number in range(12):
+        made.asks(call(f"c{number}"))
+        made.result(f"c{number}")
+    path.write_bytes(made.bytes())
+    follower = followed(path)
+    assert [row["kind"] for row in follower.look()] == ["warning"]
+    assert not list(follower.finish())
+
+
+def test_a_file_that_is_replaced_is_read_anew_and_shows_only_what_is_new(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    lines = LOOP.splitlines(True)
+    path.write_bytes(b"".join(lines[:-6]))
+    follower = followed(path)
+    before = list(follower.look())
+    other = tmp_path / "s.tmp"
+    other.write_bytes(LOOP)
+    other.replace(path)
+    after = list(follower.look()) + list(follower.look()) + list(follower.finish())
+    assert before + after == rows(path)
+    assert before
+    report = follower.report()
+    assert [session.calls for session in report.sessions] == [session.calls for session in replay(path).sessions]
+
+
+def test_a_file_that_is_cut_and_written_again_is_read_anew(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(LOOP)
+    follower = followed(path)
+    shown = list(follower.look())
+    path.write_bytes(LOOP[:100])
+    assert not list(follower.look())
+    path.write_bytes(LOOP)
+    assert not list(follower.look())
+    assert not list(follower.finish())
+    assert shown == rows(path)
+
+
+def test_a_file_that_is_renamed_counts_once(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(LOOP[: len(LOOP) // 2])
+    follower = followed(tmp_path)
+    shown = list(follower.look())
+    append(path, LOOP[len(LOOP) // 2 :])
+    path.rename(tmp_path / "s.jsonl.reset.2026-09-01T10-00-00.000Z")
+    for _ in range(12):
+        shown += follower.look()
+    shown += follower.finish()
+    report = follower.report()
+    assert without_source(shown) == without_source(rows(tmp_path))
+    assert len(report.sessions) == 1
+    assert sum(session.calls for session in report.sessions) == replay(tmp_path).sessions[0].calls
+
+
+def test_new_files_of_a_folder_join_in_and_a_file_that_goes_away_is_read_to_its_end(tmp_path: Path) -> None:
+    follower = followed(tmp_path)
+    assert not list(follower.look())
+    path = tmp_path / "a" / "s.jsonl"
+    path.parent.mkdir()
+    path.write_bytes(LOOP)
+    shown = [row for _ in range(6) for row in follower.look()]
+    assert shown == rows(path)
+    calls = [session.calls for session in replay(path).sessions]
+    path.unlink()
+    assert not list(follower.look())
+    assert not list(follower.finish())
+    assert [session.calls for session in follower.report().sessions] == calls
+
+
+def test_a_format_that_is_no_stream_is_refused() -> None:
+    with pytest.raises(UsageError, match="text or jsonl"):
+        follow_until_interrupted(plan(FIXTURES), "json", debug=False)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_command_ends_cleanly_on_an_interrupt(tmp_path: Path, number: signal.Signals) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(LOOP)
+    command = [sys.executable, "-m", "loopscan", "replay", "--follow", str(path), "--ruleset", "2026.9"]
+    command += ["--format", "jsonl", "--fail-on", "end", "-o", f"json={tmp_path / 'all.json'}"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stderr is not None
+        assert "following 1 source" in running.stderr.readline()
+        running.send_signal(number)
+        out, said = running.communicate(timeout=30)
+    assert running.returncode == 1
+    assert len(out.splitlines()) == len(rows(path))
+    assert "followed 1 source with 1 session: " in said
+    assert "Traceback" not in said
+    assert (tmp_path / "all.json").stat().st_size > 1000
+
+
+def test_a_line_of_a_mark_shows_what_there_is_and_nothing_raw(tmp_path: Path) -> None:
+    from loopscan.reports.console import console
+    from loopscan.reports.rows import mark_line
+
+    made = Transcript(session="s\x1b[31m")
+    made.user()
+    for number in range(12):
+        made.asks(call(f"c{number}", "re\x1b[2Jad\u202e"))
+        made.result(f"c{number}")
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(made.bytes())
+    out = io.StringIO()
+    for row in followed(path).look():
+        console(out, width=10_000).print(mark_line(row))
+    assert out.getvalue().count("\n") == 1
+    assert "warning generic_repeat · count 10" in out.getvalue()
+    assert not {"\x1b", "\u202e"} & set(out.getvalue())
+
+
+def test_following_costs_no_second_reading(tmp_path: Path) -> None:
+    """Looking again at a file that did not change reads nothing of it."""
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(LOOP)
+    follower = followed(path)
+    list(follower.look())
+    before = [each.found.source.bytes for each in follower._followed.values()]
+    for _ in range(3):
+        list(follower.look())
+    assert [each.found.source.bytes for each in follower._followed.values()] == before == [len(LOOP)]
