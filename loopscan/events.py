@@ -195,6 +195,7 @@ class Recorded:
     """A verdict of the live engine that the record itself shows."""
 
     run: str
+    """Empty where the source knows verdicts alone, and not of which run: see :mod:`loopscan.verdicts`."""
     where: Where
     kind: str
     """``warning``, ``block``, ``run_end``, ``unknown_tool_stop`` or ``compaction_abort``."""

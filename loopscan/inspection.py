@@ -216,7 +216,7 @@ def inspect(
     named = [paths] if isinstance(paths, str | os.PathLike) else paths
     found = discover(named, on_error=unread, input_format=input_format, max_line=max_line, max_expanded=max_expanded)
     inspection.skipped = found.skipped
-    for source in work_on(found.sources, InspectSource(debug), jobs):
+    for source in work_on(found, InspectSource(debug), jobs):
         inspection.sources.append(source)
         if progress:
             progress(source.report, len(found.sources))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
+from multiprocessing import get_context
 from typing import Protocol, TypeVar
 
-from loopscan.transcripts.discover import Found
+from loopscan.transcripts.discover import Discovery, Found
 from loopscan.transcripts.ledger import Ledger
 
 _Answer_co = TypeVar("_Answer_co", covariant=True)
@@ -27,7 +28,7 @@ class Work(Protocol[_Answer_co]):
         ...
 
 
-def work_on(found: Sequence[Found], work: Work[_Answer], jobs: int) -> Iterator[_Answer]:
+def work_on(found: Discovery, work: Work[_Answer], jobs: int) -> Iterator[_Answer]:
     """Yield what ``work`` makes of each source, in the order of ``found``, whatever ``jobs`` is.
 
     Sources that may hold the same session are worked on in one process, the one that is to be believed first
@@ -35,7 +36,7 @@ def work_on(found: Sequence[Found], work: Work[_Answer], jobs: int) -> Iterator[
     """
     waiting: dict[int, _Answer] = {}
     following = 0
-    for members, answers in _families(found, work, jobs):
+    for members, answers in _families(found.sources, work, partial(_pool, found.start_method), jobs):
         waiting.update(zip(members, answers, strict=True))
         while following in waiting:
             yield waiting.pop(following)
@@ -65,7 +66,9 @@ def families(found: Sequence[Found]) -> list[list[int]]:
     return [sorted(group, key=lambda place: (found[place].rank, place)) for group in groups.values()]
 
 
-def _families(found: Sequence[Found], work: Work[_Answer], jobs: int) -> Iterator[tuple[list[int], list[_Answer]]]:
+def _families(
+    found: Sequence[Found], work: Work[_Answer], pool_of: Callable[[int], ProcessPoolExecutor], jobs: int
+) -> Iterator[tuple[list[int], list[_Answer]]]:
     groups = families(found)
     one = partial(_work_on_family, work=work)
     members = [[found[place] for place in group] for group in groups]
@@ -76,14 +79,14 @@ def _families(found: Sequence[Found], work: Work[_Answer], jobs: int) -> Iterato
         return
     finished = 0
     try:
-        with ProcessPoolExecutor(workers) as pool:
+        with pool_of(workers) as pool:
             answers = pool.map(one, (family for family, away in zip(members, apart, strict=True) if away))
             for group, family, away in zip(groups, members, apart, strict=True):
                 yield group, next(answers) if away else one(family)
                 finished += 1
     except BrokenProcessPool:
         for group, family, away in zip(groups[finished:], members[finished:], apart[finished:], strict=True):
-            yield group, _in_a_process_of_its_own(family, work) if away else one(family)
+            yield group, _in_a_process_of_its_own(family, work, pool_of) if away else one(family)
 
 
 def _work_on_family(family: Iterable[Found], work: Work[_Answer]) -> list[_Answer]:
@@ -95,10 +98,16 @@ def _work_on_family(family: Iterable[Found], work: Work[_Answer]) -> list[_Answe
     return [work(each) for each in family]
 
 
-def _in_a_process_of_its_own(family: list[Found], work: Work[_Answer]) -> list[_Answer]:
+def _pool(start_method: str | None, workers: int) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(workers, get_context(start_method))
+
+
+def _in_a_process_of_its_own(
+    family: list[Found], work: Work[_Answer], pool_of: Callable[[int], ProcessPoolExecutor]
+) -> list[_Answer]:
     """Work on one family in a process of its own, since a process that had others as well was killed."""
     try:
-        with ProcessPoolExecutor(1) as pool:
+        with pool_of(1) as pool:
             return pool.submit(_work_on_family, family, work).result()
     except BrokenProcessPool:
         return [work.killed(each) for each in family]

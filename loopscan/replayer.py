@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, TypeVar
 
 from loopscan._version import __version__
@@ -23,7 +22,7 @@ from loopscan.report import UNREADABLE, Report, SessionReport, SourceReport, int
 from loopscan.sessions import Options, SessionReplay
 from loopscan.transcripts.discover import Discovery, Found, discover
 from loopscan.transcripts.reader import MAX_EXPANDED_BYTES, MAX_LINE_BYTES, readers, traits_of
-from loopscan.transcripts.statedir import state_config
+from loopscan.transcripts.statedir import StateConfig, state_config
 
 PathLike = str | os.PathLike[str]
 #: Called with each source that is done, in order, and how many there are.
@@ -41,8 +40,8 @@ class Plan:
     input_format: str | None
     max_line: int
     max_expanded: int
-    found_config: Path | None
-    """The configuration that is used because it lies in a folder that was named."""
+    state: StateConfig
+    """The configuration that is used because it lies in a folder that was named, or why none is."""
 
     def discover(self, on_error: Callable[[InputError], None]) -> Discovery:
         """Return the sources; what is wrong with a path goes to ``on_error``."""
@@ -57,9 +56,7 @@ class Plan:
     def report(self) -> Report:
         """Return an empty report."""
         options = self.options
-        return Report(
-            __version__, options.policy, options.mode.value, options.scope.value, found_config=self.found_config
-        )
+        return Report(__version__, options.policy, options.mode.value, options.scope.value, found_config=self.state)
 
 
 def plan(
@@ -81,9 +78,10 @@ def plan(
 ) -> Plan:
     """Return what :func:`replay` is to do; the arguments are its own, and so is what is raised."""
     paths = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-    found_config: Path | None = None
+    state = StateConfig()
     if config is None and find_config:
-        config = found_config = state_config(paths)
+        state = state_config(paths)
+        config = state.path
     options = Options(
         load_policy(ruleset, config=config, agent=agent, overrides=overrides),
         load_agent_policies(ruleset, config=config, overrides=overrides) if agent is None else {},
@@ -93,7 +91,7 @@ def plan(
         tool_map or {},
         previews,
     )
-    return Plan(paths, options, input_format, max_line, max_expanded, found_config)
+    return Plan(paths, options, input_format, max_line, max_expanded, state)
 
 
 def replay(
@@ -165,7 +163,7 @@ def carry_out(planned: Plan, *, jobs: int = 1, progress: Progress | None = None,
     report = planned.report()
     found = planned.discover(report.unread)
     report.skipped = found.skipped
-    for source, sessions in work_on(found.sources, ReplaySource(planned.options, debug), jobs):
+    for source, sessions in work_on(found, ReplaySource(planned.options, debug), jobs):
         add(report, source, sessions, planned.options)
         if progress:
             progress(source, len(found.sources))

@@ -11,16 +11,18 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from loopscan.engine.canonical import trim
 from loopscan.errors import InputError
 from loopscan.events import Problem, Recorded
 from loopscan.marks import ENDS_RUN, Kind, Mark
+from loopscan.pairs import APART_SECONDS, pair
 from loopscan.policy import Note, Policy
 from loopscan.sanitize import clean
 from loopscan.transcripts.discover import Skipped
 from loopscan.transcripts.reader import Source
+from loopscan.transcripts.statedir import StateConfig
 
 if TYPE_CHECKING:
     import polars
@@ -204,8 +206,8 @@ class Report:
     skipped: list[Skipped] = field(default_factory=list)
     agents: dict[str, Policy] = field(default_factory=dict)
     """Agents with a block of their own whose sessions are in here, with the policy that these were judged by."""
-    found_config: Path | None = None
-    """The configuration that was used because it lies in a folder that was named."""
+    found_config: StateConfig = StateConfig()
+    """The configuration that was used because it lies in a folder that was named, or why none was."""
 
     def __repr__(self) -> str:
         totals = self.count()
@@ -366,7 +368,8 @@ def agreement(session: SessionReport) -> list[LiveVerdict]:
 
     They belong together if run, kind and tool call are the same. A batch veto is recorded on every
     sibling, while the mark names the call that caused it; and some records name no call at all:
-    there, detector and count decide.
+    there, detector and count decide. What a log tells names no run either: such a verdict belongs to a mark of
+    the same kind, detector, count and tool that no other one belongs to, by the order and the time of both.
     """
     if not session.recorded:
         return []
@@ -381,13 +384,13 @@ def agreement(session: SessionReport) -> list[LiveVerdict]:
             by_verdict.setdefault((*kind, mark.detector.value, mark.count), mark)
         by_kind.setdefault(kind, deque()).append(mark)
 
-    ended = {
-        mark.run: mark.where.line
-        for run, mark in session.marks()
-        if mark.kind in ENDS_RUN and mark.kind == run.outcome
-    }
-    verdicts: list[LiveVerdict] = []
+    ended = {mark.run: mark.where.line for _, mark in _ends(session)}
+    verdicts: list[LiveVerdict | None] = []
+    taken: set[int] = set()
     for recorded in session.recorded:
+        if not recorded.run:
+            verdicts.append(None)
+            continue
         kind = (recorded.run, recorded.kind)
         found: Mark | None = None
         if recorded.tool_call_id is None:
@@ -404,8 +407,73 @@ def agreement(session: SessionReport) -> list[LiveVerdict]:
             and recorded.count in {None, found.count}
         )
         reached = found is not None or recorded.where.line <= ended.get(recorded.run, recorded.where.line)
+        if found is not None:
+            taken.add(id(found))
         verdicts.append(LiveVerdict(recorded, found, agrees, reached))
-    return verdicts
+    logged = iter(_logged(session, taken))
+    return [next(logged) if verdict is None else verdict for verdict in verdicts]
+
+
+def _ends(session: SessionReport) -> Iterator[tuple[RunReport, Mark]]:
+    """Yield the marks that ended their run."""
+    return ((run, mark) for run, mark in session.marks() if mark.kind in ENDS_RUN and mark.kind == run.outcome)
+
+
+def _logged(session: SessionReport, taken: set[int]) -> list[LiveVerdict]:
+    """Return the verdicts that belong to no run, in their order; the marks in ``taken`` (by identity) are others'."""
+    logged = [recorded for recorded in session.recorded if not recorded.run]
+    if not logged:
+        return []
+    groups: dict[tuple[object, ...], tuple[list[int], list[Mark]]] = {}
+    for place, recorded in enumerate(logged):
+        key = (recorded.kind, recorded.detector, recorded.count, trim(recorded.tool or "").lower())
+        groups.setdefault(key, ([], []))[0].append(place)
+    for _, mark in session.marks():
+        group = groups.get((mark.kind.value, mark.detector.value, mark.count, mark.tool or ""))
+        if group is not None and id(mark) not in taken:
+            group[1].append(mark)
+    found: dict[int, Mark] = {}
+    for places, marks in groups.values():
+        times = [logged[place].where.time for place in places]
+        for at, to in pair(times, [mark.where.time for mark in marks]):
+            found[places[at]] = marks[to]
+    reached = _reached(session, logged, found)
+    return [
+        LiveVerdict(recorded, found.get(place), place in found, reached[place])
+        for place, recorded in enumerate(logged)
+    ]
+
+
+def _reached(session: SessionReport, logged: list[Recorded], found: dict[int, Mark]) -> list[bool]:
+    """Say of each verdict that belongs to no run whether the replay had not ended its run before it.
+
+    By its time where that is known. Else the order tells: what comes after the latest mark of a run that the replay
+    ended, and before one of a later run.
+    """
+    over: list[tuple[float, float]] = []
+    for run, mark in _ends(session):
+        if mark.where.time is not None:
+            over.append((mark.where.time, mark.where.time + run.not_reached.seconds + APART_SECONDS))
+    ended = {mark.run for _, mark in _ends(session)}
+    following: str | None = None
+    later: list[str | None] = []
+    for place in reversed(range(len(logged))):
+        later.append(following)
+        if place in found:
+            following = found[place].run
+    later.reverse()
+    reached: list[bool] = []
+    latest: str | None = None
+    for place, recorded in enumerate(logged):
+        time = recorded.where.time
+        if place in found:
+            latest = found[place].run
+            reached.append(True)
+        elif time is not None and over:
+            reached.append(not any(end < time <= last for end, last in over))
+        else:
+            reached.append(latest not in ended or later[place] == latest)
+    return reached
 
 
 def iso_time(seconds: float | None) -> str | None:

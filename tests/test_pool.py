@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loopscan.pool import families, work_on
-from loopscan.transcripts.discover import Found
+from loopscan.transcripts.discover import Discovery, Found
 from loopscan.transcripts.reader import Source
 
 TOKENS = st.frozensets(st.sampled_from("abcdef"), max_size=2)
@@ -59,4 +59,4 @@ def test_the_first_by_rank_gives_what_all_of_a_family_hold_and_strangers_give_th
     ]
     expected = [("copy", "live"), ("alone", None), ("live", None), ("other", None)]
     for jobs in (1, 3):
-        assert list(work_on(found, Given(), jobs)) == expected
+        assert list(work_on(Discovery(found), Given(), jobs)) == expected

@@ -177,8 +177,11 @@ def remarks(report: Report, fail_on: FailOn, code: int, *, text_shown: bool) -> 
         yield f"error: {detail}"
     if code == NO_INPUT and not report.sessions and not failures:
         yield nothing_found(report.skipped)
-    if report.found_config is not None:
-        yield f"judged with {report.found_config}, which lies in a folder that was named; --no-config does without"
+    if report.found_config.path is not None:
+        config = report.found_config.path
+        yield f"judged with {config}, which lies in a folder that was named; --no-config does without"
+    if report.found_config.reason is not None:
+        yield f"judged without a configuration: {report.found_config.reason}"
     if not text_shown or fail_on is not FailOn.NEVER:
         for note in report.silenced:
             yield f"detectors are silenced: {note.message}"

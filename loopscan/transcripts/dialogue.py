@@ -152,6 +152,7 @@ class Dialogue:
         if steering is None and self._open is not None and self._open.open and not self._open.failed:
             self._prompts.append((where, run_id))
         elif steering and self._run is not None:
+            self._steer_prompts()
             self._steer(where)
         else:
             self._close()
@@ -302,9 +303,7 @@ class Dialogue:
             return None, None
         if call_id is not None:
             self._asked[call_id] = True
-        for prompt, _ in self._prompts:
-            self._steer(prompt)
-        self._prompts.clear()
+        self._steer_prompts()
         return held, place
 
     def _grown(self, held: _Message, size: int) -> None:
@@ -313,11 +312,18 @@ class Dialogue:
         if complete or len(held.after) >= MOST_HELD or held.size > MOST_HELD_BYTES:
             self._close()
 
+    def _steer_prompts(self) -> None:
+        """The run goes on after the user messages of which that was open."""
+        for prompt, _ in self._prompts:
+            self._steer(prompt)
+        self._prompts.clear()
+
     def _steer(self, where: Where) -> None:
         event = UserMessage(self._run or "", where, self._run_id, steering=True)
         if self._open is not None:
             self._open.after.append(event)
         else:
+            self._follow()
             self._ready.append(event)
 
     def _close(self) -> None:

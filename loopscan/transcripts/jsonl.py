@@ -50,6 +50,18 @@ def read_lines(source: Source) -> Iterator[Line | Problem | Pause]:
     Raises :class:`~loopscan.errors.InputError` if the source cannot be opened; a stream that fails later
     ends the lines with a problem.
     """
+    for data in read_raw(source):
+        if isinstance(data, bytes):
+            yield from value_of(data, source.lines, source)
+        else:
+            yield data
+
+
+def read_raw(source: Source) -> Iterator[bytes | Problem | Pause]:
+    """Yield every line of ``source`` as it is, blank ones too; ``source.lines`` is then its number.
+
+    What holds for :func:`read_lines` holds here: lengths, counts, pauses, problems with the stream.
+    """
     with source.open() as raw:
         stream = cast("BinaryIO", io.BufferedReader(cast("io.RawIOBase", raw), BUFFER_BYTES))
         limit = source.max_line
@@ -77,7 +89,7 @@ def read_lines(source: Source) -> Iterator[Line | Problem | Pause]:
                 source.unusable += 1
                 yield Problem(source.lines, "line-too-long", f"a line of {size:,} bytes, over the limit of {limit:,}")
             else:
-                yield from value_of(data, source.lines, source)
+                yield data
             data, skipped = b"", 0
 
 

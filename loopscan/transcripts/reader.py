@@ -29,7 +29,22 @@ from loopscan.transcripts.ledger import Ledger
 GROUP = "loopscan.readers"
 
 #: The readers that come with loopscan, by name; imported when first asked for.
-BUILTIN: Mapping[str, str] = {"openclaw-jsonl": "loopscan.transcripts.openclaw:OpenClawReader"}
+BUILTIN: Mapping[str, str] = {
+    "openclaw-jsonl": "loopscan.transcripts.openclaw:OpenClawReader",
+    "openclaw-sqlite": "loopscan.transcripts.openclaw.sqlite:OpenClawDatabaseReader",
+    "openclaw-backup": "loopscan.transcripts.openclaw.backup:OpenClawBackupReader",
+    "openclaw-trajectory": "loopscan.transcripts.openclaw.trajectory:TrajectoryReader",
+    "openclaw-log": "loopscan.transcripts.openclaw.log:LogReader",
+    "claude-code": "loopscan.transcripts.claude_code:ClaudeCodeReader",
+    "swe-agent": "loopscan.transcripts.swe_agent:SweAgentReader",
+    "openhands": "loopscan.transcripts.openhands:OpenHandsReader",
+    "gemini": "loopscan.transcripts.gemini:GeminiReader",
+    "cline": "loopscan.transcripts.cline:ClineReader",
+    "cline-ui": "loopscan.transcripts.cline:ClineUiReader",
+    "openai-messages": "loopscan.transcripts.openai_messages:OpenAIMessagesReader",
+    "codex": "loopscan.transcripts.codex:CodexReader",
+    "codex-exec": "loopscan.transcripts.codex:CodexStreamReader",
+}
 
 #: How many bytes of a source a reader gets to see to recognise it.
 HEAD_BYTES = 1 << 16

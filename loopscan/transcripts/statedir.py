@@ -1,25 +1,51 @@
-"""OpenClaw's own folder, which holds its configuration beside the sessions of its agents."""
+"""The folder that OpenClaw keeps its state in: which configuration holds for what is read there."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
-#: Its configuration, by the names that it has had.
-NAMES = ("openclaw.json", "moltbot.json", "clawdbot.json")
+#: Names of the configuration, of OpenClaw and of what it was called before; the first that is there holds.
+CONFIGS: Final = ("openclaw.json", "clawdbot.json", "moltbot.json")
+
+_FOLDERS: Final = frozenset((".openclaw", ".clawdbot", ".moltbot"))
+_AGENTS: Final = "agents"
 
 
-def state_config(paths: Iterable[str | os.PathLike[str]]) -> Path | None:
-    """Return the configuration in a folder of OpenClaw among ``paths``; ``None`` if there is none, or several."""
-    found: dict[str, Path] = {}
+@dataclass(frozen=True, slots=True)
+class StateConfig:
+    """The configuration that was found, or why there is none to be used."""
+
+    path: Path | None = None
+    reason: str | None = None
+    """One sentence, where there are several to choose from; ``None`` where there is none at all."""
+
+
+def state_config(paths: Iterable[str | os.PathLike[str]]) -> StateConfig:
+    """Find the configuration of the state folders among ``paths``. Nothing is opened.
+
+    A folder is one if it is named like one, ``~/.openclaw``, or holds a folder ``agents``, and a configuration
+    lies in it. If several hold different ones, none is chosen.
+    """
+    found: dict[Path, Path] = {}
     for path in paths:
-        for name in NAMES:
-            config = Path(path) / name
-            try:
-                if config.is_file():
-                    found.setdefault(os.path.realpath(config), config)
-                    break
-            except (OSError, ValueError):
-                continue
-    return next(iter(found.values())) if len(found) == 1 else None
+        try:
+            config = _config_in(Path(path))
+            if config is not None:
+                found.setdefault(config.resolve(), config)
+        except (OSError, ValueError, RuntimeError):  # no such name can be, or links lead in a circle: no state folder
+            continue
+    if len(found) > 1:
+        names = ", ".join(str(config) for config in found.values())
+        return StateConfig(reason=f"each of these may hold, so none of them is used: {names}; choose with --config")
+    return StateConfig(next(iter(found.values()), None))
+
+
+def _config_in(folder: Path) -> Path | None:
+    named = folder.name in _FOLDERS or folder.resolve().name in _FOLDERS
+    if not (named or (folder / _AGENTS).is_dir()):
+        return None
+    return next((folder / name for name in CONFIGS if (folder / name).is_file()), None)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from typing import TypeAlias
+
+import orjson
 
 from loopscan.events import Json
 
@@ -85,3 +88,15 @@ def text_of(content: Json) -> str:
         return content
     texts = (block.get("text") for block in array(content) if isinstance(block, dict))
     return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def written(value: Json) -> str:
+    """Return ``value`` as JSON, the same for values that are equal but for the order of keys."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    except TypeError:  # lone surrogates, wide integers
+        pass
+    try:
+        return json.dumps(value, sort_keys=True)
+    except RecursionError:
+        return "nested too deeply to compare"

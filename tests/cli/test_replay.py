@@ -281,7 +281,7 @@ def test_an_interrupted_run_exits_with_130_and_says_how_far_it_got(
     def interrupted(*_: object, **options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(loopscan.replayer, "replay", interrupted)
+    monkeypatch.setattr(loopscan.replayer, "carry_out", interrupted)
     done = CliRunner().invoke(app, ["replay", str(loop)])
     assert done.exit_code == 130
     assert "interrupted after 0 sources" in done.stderr

@@ -37,6 +37,15 @@ class Tokens:
         self.total += sum(parts) if total is None else _number(total)
 
 
+@dataclass(frozen=True)
+class Result:
+    """The id of the call that a result names, and whether the record calls it an error or a failure."""
+
+    call: Any
+    error: bool = False
+    failed: bool = False
+
+
 @dataclass
 class Counts:
     """What one file holds."""
@@ -47,7 +56,8 @@ class Counts:
     users: int = 0
     """Real user turns."""
     runs: int = 0
-    """User turns, and one more for each session with model output before its first user turn."""
+    """User turns but those that an overflow made the harness submit again, and one more for each session with
+    model output before its first user turn."""
     responses: int = 0
     """Model responses, each counted once however many entries hold it."""
     calls: Counter[str] = field(default_factory=Counter)
@@ -58,9 +68,9 @@ class Counts:
     orphans: int = 0
     """Results without a call."""
     errors: int = 0
-    """Results flagged as errors."""
+    """Answers flagged as errors."""
     failed: int = 0
-    """Results with an exit code other than 0."""
+    """Answers with an exit code other than 0 that are not flagged."""
     compactions: int = 0
     tokens: Tokens = field(default_factory=Tokens)
     cost: float = 0.0
@@ -77,12 +87,18 @@ class Counts:
             self.first = seconds if self.first is None else min(self.first, seconds)
             self.last = seconds if self.last is None else max(self.last, seconds)
 
-    def pair(self, calls: Iterable[Any], results: Iterable[Any]) -> None:
-        """Count what is answered, lost and orphaned: each result answers one call of its id."""
-        asked, given = Counter(calls), Counter(results)
-        self.answered += (asked & given).total()
-        self.lost += (asked - given).total()
-        self.orphans += (given - asked).total()
+    def pair(self, calls: Iterable[Any], results: Iterable[Result]) -> None:
+        """Count what is answered, lost and orphaned: each result answers the next call of its id."""
+        waiting = Counter(calls)
+        for result in results:
+            if not waiting[result.call]:
+                self.orphans += 1
+                continue
+            waiting[result.call] -= 1
+            self.answered += 1
+            self.errors += result.error
+            self.failed += result.failed and not result.error
+        self.lost += waiting.total()
 
 
 class _Runs:
@@ -90,17 +106,19 @@ class _Runs:
 
     def __init__(self) -> None:
         self.users = 0
+        self.again = 0
         self.led = False
 
-    def user(self) -> None:
+    def user(self, *, again: bool = False) -> None:
         self.users += 1
+        self.again += again
 
     def model(self) -> None:
         self.led |= not self.users
 
     def into(self, counts: Counts, *ids: str | None) -> None:
         counts.users += self.users
-        counts.runs += self.users + self.led
+        counts.runs += self.users - self.again + self.led
         counts.sessions += ids
 
 
@@ -134,13 +152,14 @@ def _blocks(message: Any, *kinds: str) -> list[dict[str, Any]]:
 def claude_code(path: Path) -> Counts:
     """Lines of one message id are one response; the last of them has its final usage.
 
-    A side chain is a session of its own. Lines without a session id belong to one session of the file.
+    A side chain and an agent are sessions of their own. Lines without a session id belong to one session of the
+    file. What a user typed while the model was at work is an attachment, ``queued_command``, and opens no run.
     """
     counts = Counts("claude-code")
     sessions: dict[tuple[Any, ...], _Runs] = {}
     usage: dict[Any, dict[str, Any]] = {}
     calls: list[Any] = []
-    results: list[Any] = []
+    results: list[Result] = []
     seen: dict[str, Any] = {}
     for number, line in enumerate(_lines(path)):
         counts.at(_seconds(line.get("timestamp")))
@@ -150,11 +169,15 @@ def claude_code(path: Path) -> Counts:
         message = line.get("message") or {}
         boundary = line.get("type") == "system" and line.get("subtype") == "compact_boundary"
         counts.compactions += boundary
-        if line.get("type") not in ("user", "assistant"):
+        queued = (line.get("attachment") or {}).get("type") == "queued_command"
+        if line.get("type") not in ("user", "assistant") and not queued:
             continue
         side = bool(line.get("isSidechain"))
-        key = (line.get("sessionId"), side, line.get("agentId") if side else None)
+        key = (line.get("sessionId"), side, line.get("agentId"))
         runs = sessions.setdefault(key, _Runs())
+        if queued:
+            runs.user(again=runs.led or runs.users > 0)
+            continue
         if line["type"] == "assistant":
             runs.model()
             usage[key, message.get("id") or number] = message.get("usage") or {}
@@ -164,8 +187,8 @@ def claude_code(path: Path) -> Counts:
             continue
         answers = _blocks(message, "tool_result")
         for answer in answers:
-            results.append(answer.get("tool_use_id") or ("of", line.get("sourceToolAssistantUUID")))
-            counts.errors += answer.get("is_error") is True
+            call_id = answer.get("tool_use_id") or ("of", line.get("sourceToolAssistantUUID"))
+            results.append(Result(call_id, answer.get("is_error") is True))
         if not answers and not line.get("isMeta") and not line.get("isCompactSummary") and not _interrupted(message):
             runs.user()
     for spent in usage.values():
@@ -193,9 +216,9 @@ _CODEX_INPUT = ("function_call_output", "custom_tool_call_output")
 def codex(path: Path) -> Counts:
     """A response ends where the total of the token counts grows: it is what was billed.
 
-    The first token count of a request repeats the total of the last one, and says nothing. Without
-    token counts, a response ends at the next input. A user turn is a ``user_message`` event; in a file that has none, it is the
-    last user item before the model speaks.
+    The first token count of a request repeats the total of the last one, and says nothing. Without token counts, a
+    response ends at the next input. A user turn is a ``user_message`` event; in a file that has none, it is the last
+    user item before the model speaks.
     """
     counts = Counts("codex")
     lines = _lines(path)
@@ -203,7 +226,7 @@ def codex(path: Path) -> Counts:
     runs = _Runs()
     told = any(kind == "event_msg" and payload.get("type") == "user_message" for kind, payload in payloads)
     calls: list[Any] = []
-    results: list[Any] = []
+    results: list[Result] = []
     session: str | None = None
     total: dict[str, Any] | None = None
     billed = bursts = 0
@@ -228,8 +251,7 @@ def codex(path: Path) -> Counts:
                 fresh = _number(spent.get("input_tokens")) - read - write
                 counts.tokens.add(fresh, spent.get("output_tokens"), read, write, spent.get("total_tokens"))
         elif kind == "response_item" and what in _CODEX_INPUT:
-            results.append(payload.get("call_id"))
-            counts.failed += _failed(payload.get("output"))
+            results.append(Result(payload.get("call_id"), failed=_failed(payload.get("output"))))
             speaking = False
         elif kind == "response_item" and what == "message" and payload.get("role") == "user":
             asked = not told
@@ -271,7 +293,7 @@ def gemini(path: Path) -> Counts:
     counts = Counts("gemini")
     runs = _Runs()
     calls: list[Any] = []
-    results: list[Any] = []
+    results: list[Result] = []
     for element in json.loads(path.read_bytes()):
         parts = element["parts"]
         for part in parts:
@@ -279,8 +301,7 @@ def gemini(path: Path) -> Counts:
                 counts.calls[call["name"]] += 1
                 calls.append(call.get("id"))
             if answer := part.get("functionResponse"):
-                results.append(answer.get("id"))
-                counts.errors += "error" in answer["response"]
+                results.append(Result(answer.get("id"), "error" in answer["response"]))
         texts = [part["text"] for part in parts if isinstance(part.get("text"), str)]
         if element["role"] == "model":
             counts.responses += 1
@@ -300,12 +321,12 @@ def openai_messages(path: Path) -> Counts:
     log = json.loads(path.read_bytes())
     runs = _Runs()
     calls: list[Any] = []
-    results: list[Any] = []
+    results: list[Result] = []
     for message in [*log["raw_messages"], *(choice["message"] for choice in log["response"]["choices"])]:
         if message["role"] == "user":
             runs.user()
         elif message["role"] == "tool":
-            results.append(message["tool_call_id"])
+            results.append(Result(message["tool_call_id"]))
         elif message["role"] == "assistant":
             runs.model()
             counts.responses += 1
@@ -326,14 +347,24 @@ def _openai_usage(tokens: Tokens, usage: dict[str, Any]) -> None:
     tokens.add(usage["prompt_tokens"] - read, usage["completion_tokens"], read, 0, usage["total_tokens"])
 
 
+_GATEWAY = ("openclaw", "clawdbot", "moltbot")
+
+
 def openclaw(path: Path) -> Counts:
-    """Every message of role ``assistant`` is a response, every one of role ``user`` a user turn."""
+    """Every message of role ``assistant`` from a model is a response, every one of role ``user`` a user turn.
+
+    What the gateway writes into the transcript itself has role ``assistant`` too, and names the gateway as its
+    provider. A user turn with the words of the one before it, and nothing but a compaction in between, is the
+    same prompt submitted again.
+    """
     counts = Counts("openclaw-jsonl")
     runs = _Runs()
     session: str | None = None
     calls: list[Any] = []
-    results: list[Any] = []
+    results: list[Result] = []
     seen: dict[str, Any] = {}
+    prompt: Any = None
+    compacted = False
     for line in _lines(path):
         counts.at(_seconds(line.get("timestamp")))
         if line["type"] == "session":
@@ -343,7 +374,13 @@ def openclaw(path: Path) -> Counts:
         seen.setdefault(line["id"], line)
         counts.compactions += line["type"] == "compaction"
         message = line.get("message") or {}
-        _openclaw_message(counts, runs, message, calls, results)
+        compacted |= line["type"] == "compaction"
+        if message.get("role") == "user":
+            runs.user(again=compacted and message["content"] == prompt)
+            prompt, compacted = message["content"], False
+        elif message:
+            prompt = None
+            _openclaw_message(counts, runs, message, calls, results)
         if message.get("role") == "assistant":
             usage = message.get("usage") or {}
             parts = (usage.get(key) for key in ("input", "output", "cacheRead", "cacheWrite", "totalTokens"))
@@ -355,12 +392,10 @@ def openclaw(path: Path) -> Counts:
 
 
 def _openclaw_message(
-    counts: Counts, runs: _Runs, message: dict[str, Any], calls: list[Any], results: list[Any]
+    counts: Counts, runs: _Runs, message: dict[str, Any], calls: list[Any], results: list[Result]
 ) -> None:
     role = message.get("role")
-    if role == "user":
-        runs.user()
-    elif role == "assistant":
+    if role == "assistant" and message.get("provider") not in _GATEWAY:
         runs.model()
         counts.responses += 1
         for call in _blocks(message, "toolCall", "toolUse", "functionCall"):
@@ -368,22 +403,21 @@ def _openclaw_message(
             calls.append(call["id"])
     elif role == "toolResult":
         details = message.get("details")
-        results.append(message["toolCallId"])
-        counts.errors += message.get("isError") is True
-        counts.failed += isinstance(details, dict) and details.get("exitCode") not in (0, None)
+        failed = isinstance(details, dict) and details.get("exitCode") not in (0, None)
+        results.append(Result(message["toolCallId"], message.get("isError") is True, failed))
 
 
 def openclaw_trajectory(path: Path) -> Counts:
     """A run is one ``runId``. Its messages are those of its snapshot that no earlier snapshot or prompt held.
 
-    Where the snapshot was cut off, the names of the tools are still told with the artifacts. Usage and
-    compactions are those of the run: the usage of messages is set to 0 when the context is compacted.
+    Where the snapshot was cut off, the names of the tools are still told with the artifacts. Usage and compactions
+    are those of the run: the usage of messages is set to 0 when the context is compacted. Only messages have a cost.
     """
     counts = Counts("openclaw-trajectory")
     runs = _Runs()
     session: str | None = None
     calls: list[Any] = []
-    results: list[Any] = []
+    results: list[Result] = []
     known: set[tuple[Any, ...]] = set()
     cut: set[Any] = set()
     ids: set[Any] = set()
@@ -402,6 +436,7 @@ def openclaw_trajectory(path: Path) -> Counts:
             for message in data.get("messagesSnapshot") or []:
                 if _known(message) not in known and message.get("role") != "user":
                     _openclaw_message(counts, runs, message, calls, results)
+                    counts.cost += ((message.get("usage") or {}).get("cost") or {}).get("total", 0)
                 known.add(_known(message))
         elif line["type"] == "trace.artifacts":
             usage = data.get("usage") or {}
@@ -419,15 +454,15 @@ def _known(message: dict[str, Any]) -> tuple[Any, ...]:
     return message.get("role"), message.get("timestamp"), message.get("toolCallId")
 
 
-_CLINE_CALLS = ("tool", "command", "use_mcp_server")
+_CLINE_CALLS = ("tool", "command", "use_mcp_server", "load_mcp_documentation")
 
 
 def cline(path: Path) -> Counts:
     """Each ``api_req_started`` is a response. A call is answered by output of its own or by the next request.
 
-    The same call asked for and then said again is one.
+    The same call asked for and then said again is one. An MCP server's error begins with a line ``Error:``.
     """
-    counts = Counts("cline")
+    counts = Counts("cline-ui")
     runs = _Runs()
     waiting: str | None = None
     for number, entry in enumerate(json.loads(path.read_bytes())):
@@ -456,7 +491,7 @@ def cline(path: Path) -> Counts:
         elif kind in ("command_output", "mcp_server_response"):
             counts.answered += waiting is not None
             waiting = None
-            counts.errors += kind == "mcp_server_response" and text.startswith("Error:")
+            counts.errors += kind == "mcp_server_response" and text.startswith("Error:\n")
     counts.lost += waiting is not None
     runs.into(counts, None)
     return counts
@@ -490,7 +525,7 @@ def swe_agent(path: Path) -> Counts:
         runs.into(counts, None)
         return counts
     calls: list[Any] = []
-    results: list[Any] = []
+    results: list[Result] = []
     for message in document["messages"]:
         extra = message.get("extra") or {}
         counts.at(_seconds(extra.get("timestamp")))
@@ -504,8 +539,7 @@ def swe_agent(path: Path) -> Counts:
                 calls.append(call["id"])
             _openai_usage(counts.tokens, extra["response"]["usage"])
         elif message["role"] == "tool":
-            results.append(message["tool_call_id"])
-            counts.failed += extra.get("returncode") not in (0, None)
+            results.append(Result(message["tool_call_id"], failed=extra.get("returncode") not in (0, None)))
     counts.pair(calls, results)
     runs.into(counts, document.get("instance_id"))
     return counts
@@ -519,7 +553,7 @@ def openhands(path: Path) -> Counts:
     runs = _Runs()
     responses: set[Any] = set()
     calls: list[Any] = []
-    results: list[Any] = []
+    results: list[Result] = []
     spent: dict[str, dict[str, Any]] = {}
     for event in _lines(path):
         counts.at(_seconds(event.get("timestamp")))
@@ -528,12 +562,12 @@ def openhands(path: Path) -> Counts:
         elif event["kind"] == "ActionEvent":
             runs.model()
             responses.add(event["llm_response_id"])
-            counts.calls[event["tool_name"]] += 1
+            counts.calls[(event.get("tool_call") or {}).get("name") or event["tool_name"]] += 1
             calls.append(event["tool_call_id"])
         elif event["kind"] == "ObservationEvent":
-            results.append(event["tool_call_id"])
-            counts.errors += event["observation"].get("is_error") is True
-            counts.failed += event["observation"].get("exit_code") not in (0, None)
+            seen = event["observation"]
+            failed = seen.get("exit_code") not in (0, None)
+            results.append(Result(event["tool_call_id"], seen.get("is_error") is True, failed))
         elif event["kind"].startswith("Condensation") and event["kind"] != "CondensationRequest":
             counts.compactions += 1
         elif isinstance(event.get("value"), dict) and "usage_to_metrics" in event["value"]:
@@ -599,3 +633,16 @@ def openclaw_entries(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
     """Return the entries of an OpenClaw transcript by session and entry id, the header left out."""
     header, *entries = _lines(path)
     return {(header["id"], entry["id"]): entry for entry in entries}
+
+
+def openai_conversation(path: Path) -> list[tuple[Any, ...]]:
+    """Return the messages of a logged request and its response: who says what, and the calls made or answered."""
+    log = json.loads(path.read_bytes())
+    return [
+        (message["role"], message["content"], message.get("tool_call_id"), _ids(message.get("tool_calls") or []))
+        for message in [*log["raw_messages"], *(choice["message"] for choice in log["response"]["choices"])]
+    ]
+
+
+def _ids(calls: list[dict[str, Any]]) -> tuple[Any, ...]:
+    return tuple(call["id"] for call in calls)

@@ -13,6 +13,7 @@ from loopscan.events import (
     Fate,
     Pause,
     Problem,
+    Recorded,
     Result,
     RunEnded,
     SessionEnded,
@@ -92,6 +93,8 @@ def _check(session: _Session, event: Any) -> None:
     session.line = event.where.line
     if isinstance(event, Compaction):
         assert event.in_run == (event.run is not None)
+        return
+    if isinstance(event, Recorded) and not event.run:
         return
     assert event.run
     session.seen.add(event.run)

@@ -147,6 +147,33 @@ def test_a_compaction_after_the_model_was_done_is_between_runs() -> None:
     assert [each.in_run for each in of(Compaction, talk.events())] == [False]
 
 
+def test_a_run_that_is_steered_after_a_compaction_goes_on() -> None:
+    talk = Talk()
+    talk.user()
+    talk.turn(calls("a"))
+    talk.result(OK, call_id="a")
+    talk.compaction()
+    talk.user(steering=True)
+    events = talk.events()
+    assert [type(each) for each in events[-4:-2]] == [Compaction, UserMessage]
+    assert [each.in_run for each in of(Compaction, events)] == [True]
+
+
+def test_user_input_before_input_that_steers_steers_too() -> None:
+    talk = Talk()
+    talk.user()
+    talk.turn(calls("a"))
+    talk.user()
+    talk.user(steering=True)
+    events = talk.events()
+    assert [(each.where.line, each.steering) for each in of(UserMessage, events)] == [
+        (2, False),
+        (4, True),
+        (5, True),
+    ]
+    assert len(of(RunEnded, events)) == 1
+
+
 def test_calls_of_a_failed_message_did_not_run_and_absent_tools_are_no_calls() -> None:
     talk = Talk()
     talk.turn(calls("a"), failed=True)

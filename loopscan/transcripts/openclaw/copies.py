@@ -9,17 +9,15 @@ not. Ids that repeat along an unbroken line are new calls: some providers reuse 
 
 from __future__ import annotations
 
-import json
 from array import array
 from bisect import bisect_left
 
-import orjson
 import xxhash
 
 from loopscan.events import Json
 from loopscan.transcripts.openclaw.entries import Entry, RawCall, calls_of
 from loopscan.transcripts.recent import Recent
-from loopscan.transcripts.values import identifier, text_of
+from loopscan.transcripts.values import identifier, text_of, written
 
 
 class Copies:
@@ -97,16 +95,7 @@ def _key(entry: Entry) -> tuple[int | None, bool]:
 
 
 def _arguments(call: RawCall) -> str:
-    if isinstance(call.arguments, str):
-        return call.arguments
-    try:
-        return orjson.dumps(call.arguments, option=orjson.OPT_SORT_KEYS).decode()
-    except TypeError:
-        pass
-    try:
-        return json.dumps(call.arguments, sort_keys=True)
-    except RecursionError:
-        return "nested too deeply to compare"
+    return call.arguments if isinstance(call.arguments, str) else written(call.arguments)
 
 
 def _text(value: Json) -> str:

@@ -9,16 +9,17 @@ from loopscan.events import Event, Json, Problem
 from loopscan.transcripts.feed import drive
 from loopscan.transcripts.heads import lines_of
 from loopscan.transcripts.jsonl import BOM, Line, read_lines
-from loopscan.transcripts.openclaw.entries import Entry, entry_of
+from loopscan.transcripts.openclaw.entries import entry_of
 from loopscan.transcripts.openclaw.session import Session
+from loopscan.transcripts.openclaw.sessions import begin
 from loopscan.transcripts.reader import Confidence, Source, Traits
-from loopscan.transcripts.values import Object, identifier, mapping, string
+from loopscan.transcripts.values import Object, identifier, mapping
 
 _ROLES = frozenset({"user", "assistant", "toolResult", "bashExecution", "custom", "hookMessage"})
 _ENTRIES = frozenset({"model_change", "thinking_level_change", "compaction", "custom", "custom_message", "leaf"})
 #: A first line that is longer than the head: the fields before the message are enough.
 _LONG_MESSAGE = re.compile(rb'\s*\{"type":\s*"message",.{0,200}?"message":\s*\{"role":\s*"', re.DOTALL)
-_AGENT = re.compile(r"(?:^|[/\\])agents[/\\]([^/\\]+)[/\\]sessions(?=[/\\])")
+_AGENT = re.compile(r"(?:^|[/\\])agents[/\\]([^/\\]+)[/\\](?:sessions|agent|tables)(?=[/\\])")
 
 
 class OpenClawReader:
@@ -74,8 +75,10 @@ class _File:
         if session is None or entry.kind == "session":
             if session is not None:
                 yield from session.finish()
-            self._session = session = _begin(entry, self._source)
-            if entry.kind != "session":
+            header = entry.kind == "session"
+            name = entry.id if header and entry.id is not None else session_of(self._source.name)
+            self._session = session = begin(name, entry, self._source, agent=agent_of(self._source.name))
+            if not header:
                 detail = "the file does not begin with a session header: the session is named after the file"
                 yield from session.note(Problem(entry.where.line, "no-header", detail))
         if entry.kind != "session":
@@ -95,7 +98,10 @@ class _File:
 
 
 def agent_of(path: str) -> str | None:
-    """Return the agent that a path names: the ``A`` of ``…/agents/A/sessions/…``, the last one if there are more."""
+    """Return the agent that a path names: the ``A`` of ``…/agents/A/sessions/…``, the last one if there are more.
+
+    ``agent`` (the database) and ``tables`` (a backup) may stand for ``sessions``.
+    """
     found = _AGENT.findall(path)
     return found[-1] if found else None
 
@@ -104,20 +110,6 @@ def session_of(path: str) -> str:
     """Return the session id that a file is named after: ``ID`` of ``ID.jsonl``, ``ID.jsonl.reset.TIME`` and so on."""
     name = re.split(r"[/\\]", path)[-1]
     return re.split(r"\.jsonl|\.checkpoint\.", name, maxsplit=1)[0] or name
-
-
-def _begin(entry: Entry, source: Source) -> Session:
-    header = entry.body if entry.kind == "session" else {}
-    name = entry.id if header and entry.id is not None else session_of(source.name)
-    return Session(
-        name,
-        entry.where,
-        source,
-        agent=agent_of(source.name),
-        model=string(header.get("modelId")),
-        # Version 1 does not say so.
-        version=(identifier(header.get("version")) or "1") if header else None,
-    )
 
 
 def _recognise(value: Json) -> Confidence:

@@ -127,6 +127,11 @@ class Runs:
         self._by_place[node.place] = node
         self._latest = node
 
+    @property
+    def latest(self) -> Run | None:
+        """The run of the latest entry, ``None`` if it has none."""
+        return self._latest.run if self._latest is not None else None
+
     def at(self, place: int) -> Node | None:
         """Return the entry at ``place``, unless it is forgotten."""
         return self._by_place.get(place)

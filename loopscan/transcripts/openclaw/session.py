@@ -57,7 +57,7 @@ from loopscan.transcripts.openclaw.slots import (
 )
 from loopscan.transcripts.reader import Source
 from loopscan.transcripts.recent import Recent
-from loopscan.transcripts.values import identifier, string, text_of
+from loopscan.transcripts.values import identifier, string, text_of, written
 
 #: Kinds of entries that say something to the loop detection.
 USED = frozenset({"message", "compaction", "model_change", "custom"})
@@ -125,13 +125,19 @@ class Session:
     def told(self, said: Said) -> Iterator[Event]:
         """Take in what something other than an entry says of a run, and yield what can be told now.
 
-        It is about the run with that id, or else about that of the latest entry.
+        It is about the run with that id: where none has it, the run of the latest entry gets it, if it has none.
+        What explains a run that is not in the record is passed over.
         """
         self._where = said.where
-        run = self._runs.named(said.run_id) or self._runs.latest or self._runs.preamble()
+        run = self._runs.named(said.run_id)
+        if run is None:
+            run = self._runs.latest
+            if said.run_id is not None or run is None:
+                if (run is None or run.run_id is not None) and said.abort is None and said.usage == NO_USAGE:
+                    return self._held.drain()
+                run = self._runs.bind(said.run_id, run) if said.run_id is not None else self._runs.preamble()
         self._pass(run)
         self._runs.settle(run)
-        run.goes_on(True)
         run.explained |= said.explains
         if said.stop is not None and run.stop not in FINAL_STOPS:
             run.stop = said.stop
@@ -162,8 +168,11 @@ class Session:
             if run is not None:
                 run.retryable = True
             return run
-        if entry.id is not None and self._source.is_copy(self.name, entry.id):
-            return run
+        if self._source.ledger is not None:
+            # Entries of version 1 have no id: what they say is theirs.
+            identity = entry.id if entry.id is not None else written(entry.body)
+            if self._source.is_copy(self.name, identity):
+                return run
         self._source.count(entry.kind, used=entry.kind in USED)
         fault = faults(entry)
         if fault:

@@ -223,3 +223,16 @@ def test_new_calls_after_a_copied_tail_count_though_a_provider_reuses_ids() -> N
     events, copies = read(made)
     assert copies == 6
     assert len(of(Result, events)) == 5
+
+
+def test_entries_without_an_id_are_known_by_what_they_say() -> None:
+    made = Transcript(version=None)
+    for text in ("one", "two"):
+        made.user(text)
+        made.asks(call("c", text=text))
+        made.result("c")
+    ledger = Ledger()
+    first, second = (source_of(made.bytes(), name, ledger=ledger) for name in ("s1.jsonl", "s1.jsonl.bak-1"))
+    assert len(of(Turn, list(OpenClawReader().read(first)))) == 2
+    assert not of(Turn, list(OpenClawReader().read(second)))
+    assert second.copies == {"s1.jsonl": 6}

@@ -1,0 +1,125 @@
+"""Verdicts of the live engine that stand apart from the session: those of a log or of a trajectory beside it.
+
+Readers of such sources give sessions without calls, whose verdicts belong to no run (:class:`Recorded` with an empty
+``run``). Here they are brought to the sessions that other sources hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from loopscan.engine.names import tool_name
+from loopscan.events import Recorded
+from loopscan.marks import Kind
+from loopscan.pairs import APART_SECONDS, pair
+from loopscan.report import SessionReport
+from loopscan.rulesets import Ruleset
+
+#: The session of verdicts that say neither its id nor its key.
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """Sessions with the verdicts that stood apart from them."""
+
+    sessions: list[SessionReport]
+    """Those that hold more than such verdicts, in their order."""
+    apart: list[SessionReport]
+    """Those that held such verdicts alone, with the verdicts whose session is not here; without any left, none."""
+
+    @property
+    def elsewhere(self) -> list[Recorded]:
+        """The verdicts of sessions that are not here."""
+        return [recorded for session in self.apart for recorded in session.recorded]
+
+
+def stands_apart(session: SessionReport) -> bool:
+    """Say whether a session is nothing but verdicts that belong to no run."""
+    return bool(session.recorded) and not session.calls and all(not recorded.run for recorded in session.recorded)
+
+
+def attach(sessions: Iterable[SessionReport], ruleset: Ruleset) -> Attached:
+    """Bring verdicts that stand apart to the sessions with the same id; nothing that is given is changed.
+
+    A verdict that the session records already is not added again, and what the log says more of it is kept. A
+    log does not always know the id of a session: a verdict that names a key alone goes to the only session that it
+    can be of, by its agent and time. ``ruleset`` says which names are of the same tool.
+    """
+    everything = list(sessions)
+    kept = [session for session in everything if not stands_apart(session)]
+    by_id: dict[str, list[int]] = {}
+    for place, session in enumerate(kept):
+        by_id.setdefault(session.session, []).append(place)
+    apart: list[SessionReport] = []
+    for session in everything:
+        if not stands_apart(session):
+            continue
+        theirs: dict[int | None, list[Recorded]] = {}
+        for recorded in session.recorded:
+            theirs.setdefault(_home(session, recorded, kept, by_id), []).append(recorded)
+        for home, verdicts in theirs.items():
+            if home is not None:
+                kept[home] = replace(kept[home], recorded=_merged(kept[home].recorded, verdicts, ruleset))
+        if None in theirs:
+            apart.append(replace(session, recorded=theirs[None]))
+    return Attached(kept, apart)
+
+
+def _home(
+    session: SessionReport, recorded: Recorded, kept: Sequence[SessionReport], by_id: dict[str, list[int]]
+) -> int | None:
+    """Return the place of the session that a verdict of ``session`` is of, ``None`` if it is not here."""
+    places = by_id.get(session.session, [])
+    if places:
+        return next((place for place in places if _goes_on(kept[place], recorded)), places[0])
+    if session.session != UNKNOWN and ":" not in session.session:
+        return None
+    possible = [
+        place
+        for place, each in enumerate(kept)
+        if _may_be(each.agent, session.agent) and _goes_on(each, recorded, else_armed=True)
+    ]
+    return possible[0] if len(possible) == 1 else None
+
+
+def _may_be(agent: str | None, other: str | None) -> bool:
+    return agent is None or other is None or agent == other
+
+
+def _goes_on(session: SessionReport, recorded: Recorded, *, else_armed: bool = False) -> bool:
+    """Say whether a session went on when the verdict was given.
+
+    Where the time is not known that is not known either; ``else_armed`` then asks for the post-compaction guard.
+    """
+    time = recorded.where.time
+    if time is not None and session.started is not None and session.ended is not None:
+        return session.started - APART_SECONDS <= time <= session.ended + APART_SECONDS
+    if not else_armed:
+        return True
+    armed = {Kind.GUARD_ARMED, Kind.COMPACTION_ABORT}
+    return recorded.kind == Kind.COMPACTION_ABORT and any(mark.kind in armed for _, mark in session.marks())
+
+
+def _merged(known: Sequence[Recorded], told: Sequence[Recorded], ruleset: Ruleset) -> list[Recorded]:
+    """Return what is known with what was told: a verdict that both tell of once, with all that either says of it."""
+    merged = list(known)
+    waiting: dict[tuple[str, str | None, int | None], tuple[list[int], list[int]]] = {}
+    for side, verdicts in enumerate((known, told)):
+        for place, each in enumerate(verdicts):
+            tool = tool_name(each.tool, ruleset) if each.tool is not None else None
+            waiting.setdefault((each.kind, tool, each.count), ([], []))[side].append(place)
+    new = set(range(len(told)))
+    for ours, theirs in waiting.values():
+        for detector in sorted({told[place].detector or "" for place in theirs}):
+            # Some records do not name the detector: it may be any.
+            left = [place for place in ours if (known[place].detector or detector) == detector]
+            right = [place for place in theirs if (told[place].detector or "") == detector]
+            met = pair([known[place].where.time for place in left], [told[place].where.time for place in right])
+            for at, to in met:
+                merged[left[at]] = replace(known[left[at]], detector=detector or None)
+                new.discard(right[to])
+            taken = {left[at] for at, _ in met}
+            ours = [place for place in ours if place not in taken]
+    return merged + [each for place, each in enumerate(told) if place in new]

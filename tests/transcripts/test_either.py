@@ -1,0 +1,94 @@
+"""Lines or a document: which one a source is, and that nothing is lost or counted twice whichever it is."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loopscan.events import Pause, Problem
+from loopscan.transcripts import either
+from loopscan.transcripts.either import looks_like_lines, read_values
+from loopscan.transcripts.jsonl import Line
+from loopscan.transcripts.reader import Source
+
+
+def values(data: bytes, **options: Any) -> tuple[list[Any], Source]:
+    source = Source("x", lambda: io.BytesIO(data), **options)
+    return [item.value if isinstance(item, Line) else item for item in read_values(source)], source
+
+
+ITEMS = st.lists(st.dictionaries(st.text(max_size=3), st.integers() | st.text(max_size=9), min_size=1), min_size=2)
+
+
+@given(items=ITEMS, indent=st.sampled_from([None, 1]))
+def test_both_forms_give_the_same_values(items: list[Any], indent: int | None) -> None:
+    lines = "\n".join(map(json.dumps, items)).encode()
+    document = json.dumps(items, indent=indent).encode()
+    assert values(lines)[0] == values(document)[0] == items
+    assert looks_like_lines(lines)
+    assert not looks_like_lines(document)
+
+
+@pytest.mark.parametrize(
+    ("head", "lines"),
+    [
+        (b'{"a": 1}', True),
+        (b'\n{"a": 1}\n', True),
+        (b'[{"a": 1}]\n', False),
+        (b"[1]\n[2]\n", True),
+        (b'{"a": "cut', False),
+        (b'{\n "a":\n{"b": 1}\n}', False),
+        (b"", False),
+    ],
+)
+def test_lines_are_told_from_documents(head: bytes, lines: bool) -> None:
+    assert looks_like_lines(head) is lines
+
+
+def test_a_damaged_line_costs_only_itself() -> None:
+    got, source = values(b'{"a": 1}\n{"a": "unfinis\n{"a": 3}\n')
+    assert [each for each in got if not isinstance(each, Problem)] == [{"a": 1}, {"a": 3}]
+    assert source.unusable == 1
+    assert source.lines == 3
+
+
+def test_a_cut_document_gives_what_stands_before_the_cut() -> None:
+    got, source = values(b'[\n {"a": 1},\n {"a": 2, "b": "unfi')
+    assert [each for each in got if not isinstance(each, Problem)] == [{"a": 1}, {"a": 2}]
+    assert source.bytes == 33
+
+
+def test_the_beginning_is_not_lost_where_more_follows_than_a_head(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(either, "HEAD_BYTES", 7)
+    items = [{"a": number} for number in range(50)]
+    got, source = values("\n".join(map(json.dumps, items)).encode())
+    assert got == items
+    assert source.bytes == len("\n".join(map(json.dumps, items)))
+
+
+def test_a_followed_source_pauses_at_its_end() -> None:
+    source = Source("x", lambda: io.BytesIO(b'{"a": 1}\n'), follow=True)
+    reading = read_values(source)
+    assert isinstance(next(reading), Line)
+    assert isinstance(next(reading), Pause)
+
+
+class Broken(io.RawIOBase):
+    closed_by_reader = False
+
+    def read(self, size: int = -1, /) -> bytes:
+        raise OSError(5, "broken")
+
+    def close(self) -> None:
+        Broken.closed_by_reader = True
+
+
+def test_a_stream_that_fails_at_once_is_a_problem_and_is_closed() -> None:
+    got = list(read_values(Source("x", lambda: Broken())))  # type: ignore[arg-type, return-value]
+    assert [each.kind for each in got if isinstance(each, Problem)] == ["read-error"]
+    assert Broken.closed_by_reader
