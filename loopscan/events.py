@@ -117,7 +117,8 @@ class Turn:
     """One assistant message. Without calls it is a text turn.
 
     ``absent`` names tools that this message asked for but that do not exist, in call order where
-    known. A turn that was not stored (only its orphan results were) has ``stored=False`` and no calls.
+    known. A turn that was not stored (only its orphan results were) has ``stored=False`` and no calls;
+    so does what stands for all responses of an attempt that are not on record, of which ``usage`` is known.
     """
 
     run: str

@@ -15,7 +15,7 @@ from typing import Any
 
 from loopscan.errors import InputError
 from loopscan.events import Event, Pause, Problem
-from loopscan.replayer import Plan, SourceReplay, add
+from loopscan.replayer import Plan, SourceReplay, add, bring_home
 from loopscan.report import UNREADABLE, Report, SourceReport, internal_error
 from loopscan.transcripts.discover import Found, Skipped
 from loopscan.transcripts.ledger import Ledger
@@ -88,6 +88,7 @@ class Follower:
         report.skipped = self._skipped
         for each in self._followed.values():
             add(report, *each.replaying.finish(), self._plan.options)
+        bring_home(report)
         return report
 
     def _discover(self) -> None:

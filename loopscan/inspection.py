@@ -129,6 +129,8 @@ class SourceFacts:
     """Entries by kind that say something to the loop detection."""
     unused: dict[str, int] = field(default_factory=dict)
     """Entries by kind that do not."""
+    verdicts: Facts = field(default_factory=Facts)
+    """What it tells of sessions of which it holds nothing but verdicts of a live engine, as logs do."""
 
 
 @dataclass(slots=True)
@@ -149,8 +151,8 @@ class Inspection:
         return sum(source.report.problem_count for source in self.sources)
 
     def total(self) -> Facts:
-        """Return the facts of all sessions together."""
-        return total(self.sessions)
+        """Return the facts of all sources together."""
+        return total(self.sources)
 
     def by_format(self) -> dict[str, list[SourceFacts]]:
         """Return the sources by format, in alphabetical order."""
@@ -182,7 +184,7 @@ class Inspection:
                 name: {
                     "sources": len(sources),
                     "sessions": sum(len(source.sessions) for source in sources),
-                    **total(session for source in sources for session in source.sessions).to_dict(),
+                    **total(sources).to_dict(),
                 }
                 for name, sources in self.by_format().items()
             },
@@ -243,7 +245,10 @@ class InspectSource:
             if self.debug:
                 raise
             answer.report.add_problem(internal_error(source.name, source.lines, error))
-        sessions = [each for each in answer.sessions if each.facts.runs or each.facts.recorded or not source.copies]
+        for each in answer.sessions:
+            if each.facts.recorded and not each.facts.runs:
+                answer.verdicts.add(each.facts)
+        sessions = [each for each in answer.sessions if each.facts.runs or not (each.facts.recorded or source.copies)]
         answer.sessions = sessions
         answer.report.take_counts(source, len(sessions), sum(each.facts.calls for each in sessions))
         answer.used, answer.unused = dict(sorted(source.used.items())), dict(sorted(source.unused.items()))
@@ -319,11 +324,13 @@ class _Account:
                 pass
 
 
-def total(sessions: Iterable[SessionFacts]) -> Facts:
-    """Return the facts of several sessions together."""
+def total(sources: Iterable[SourceFacts]) -> Facts:
+    """Return the facts of several sources together."""
     found = Facts()
-    for session in sessions:
-        found.add(session.facts)
+    for source in sources:
+        found.add(source.verdicts)
+        for session in source.sessions:
+            found.add(session.facts)
     return found
 
 

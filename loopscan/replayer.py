@@ -23,6 +23,7 @@ from loopscan.sessions import Options, SessionReplay
 from loopscan.transcripts.discover import Discovery, Found, discover
 from loopscan.transcripts.reader import MAX_EXPANDED_BYTES, MAX_LINE_BYTES, readers, traits_of
 from loopscan.transcripts.statedir import StateConfig, state_config
+from loopscan.verdicts import attach, stands_apart
 
 PathLike = str | os.PathLike[str]
 #: Called with each source that is done, in order, and how many there are.
@@ -167,7 +168,14 @@ def carry_out(planned: Plan, *, jobs: int = 1, progress: Progress | None = None,
         add(report, source, sessions, planned.options)
         if progress:
             progress(source, len(found.sources))
+    bring_home(report)
     return report
+
+
+def bring_home(report: Report) -> None:
+    """Bring the verdicts that logs and the like record to the sessions that they are of."""
+    attached = attach(report.sessions, report.policy.ruleset)
+    report.sessions, report.elsewhere = attached.sessions, attached.apart
 
 
 def add(report: Report, source: SourceReport, sessions: list[SessionReport], options: Options) -> None:
@@ -226,7 +234,8 @@ class SourceReplay:
         """Return the reports: nothing follows."""
         report = self.report
         report.tools = dict(sorted(report.tools.items()))
-        report.take_counts(self.source, len(self.sessions), sum(session.calls for session in self.sessions))
+        sessions = sum(not stands_apart(session) for session in self.sessions)
+        report.take_counts(self.source, sessions, sum(session.calls for session in self.sessions))
         return report, self.sessions
 
     def _end(self, current: SessionReplay, event: SessionEnded) -> None:

@@ -206,7 +206,9 @@ class Report:
     skipped: list[Skipped] = field(default_factory=list)
     agents: dict[str, Policy] = field(default_factory=dict)
     """Agents with a block of their own whose sessions are in here, with the policy that these were judged by."""
-    found_config: StateConfig = StateConfig()
+    elsewhere: list[SessionReport] = field(default_factory=list)
+    """Sessions of which there is nothing but verdicts that a log, say, records."""
+    found_config: StateConfig = field(default_factory=StateConfig)
     """The configuration that was used because it lies in a folder that was named, or why none was."""
 
     def __repr__(self) -> str:
@@ -271,6 +273,10 @@ class Report:
             "sources": [source_dict(source) for source in self.sources],
             "skipped": [{"path": file.path, "reason": file.reason} for file in self.skipped],
             "sessions": [_session_dict(session) for session in self.sessions],
+            "recorded_elsewhere": [
+                {"source": each.source, "session": each.session, "recorded": _recorded_list(each)}
+                for each in self.elsewhere
+            ],
             "totals": self.count().to_dict(),
             "problems": self.problems,
         }
@@ -582,8 +588,12 @@ def _session_dict(session: SessionReport) -> dict[str, Any]:
             }
             for run in session.runs
         ],
-        "recorded": [
-            {"kind": r.kind, "tool_call_id": r.tool_call_id, "count": r.count, "detector": r.detector}
-            for r in session.recorded
-        ],
+        "recorded": _recorded_list(session),
     }
+
+
+def _recorded_list(session: SessionReport) -> list[dict[str, Any]]:
+    return [
+        {"kind": r.kind, "tool_call_id": r.tool_call_id, "count": r.count, "detector": r.detector}
+        for r in session.recorded
+    ]

@@ -132,12 +132,12 @@ class SessionReplay:
 def _add_not_reached(event: SessionEvent, report: RunReport, state: RunState) -> None:
     """Count what the run did after its end in the replay; an upper bound of what ending it would have saved."""
     saved = report.not_reached
-    if isinstance(event, Turn | UnknownToolStopped):
+    # What unstored responses cost is of a whole attempt: nobody knows how much of it came after the end.
+    if isinstance(event, UnknownToolStopped) or (isinstance(event, Turn) and event.stored):
         saved.tokens += event.usage.total
         saved.cost_usd += event.usage.cost_usd
-        if isinstance(event, UnknownToolStopped) or event.stored:
-            saved.responses += 1
-            saved.responses_without_usage += event.usage.total == 0
+        saved.responses += 1
+        saved.responses_without_usage += event.usage.total == 0
     if isinstance(event, Turn):
         saved.calls += event.stored_calls
     end = state.ended_at.time if state.ended_at else None

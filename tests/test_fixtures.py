@@ -18,10 +18,19 @@ from loopscan.configfile import parse_settings
 from loopscan.marks import Detector, Kind, Mark
 from loopscan.report import Report
 from loopscan.rulesets import RULESETS
+from loopscan.transcripts.reader import readers
 
 ROOT = Path(__file__).parents[1]
 FIXTURES = ROOT / "fixtures"
-TRANSCRIPTS = sorted(path.relative_to(FIXTURES).as_posix() for path in FIXTURES.rglob("*.jsonl"))
+FILES = sorted(path for path in FIXTURES.rglob("*") if path.is_file())
+#: Everything but this folder's README and configurations.
+TRANSCRIPTS = [
+    name
+    for name in (path.relative_to(FIXTURES).as_posix() for path in FILES)
+    if name != "README.md" and not name.startswith("config/")
+]
+#: Those in the form of OpenClaw's session files.
+SESSION_FILES = [name for name in TRANSCRIPTS if name.split("/")[0] not in readers()]
 NOTHING = "nothing"
 
 
@@ -54,7 +63,7 @@ class Row:
 
 
 def rows() -> Iterator[Row]:
-    for file, _, calls, how, marks in table("What must fire"):
+    for file, _, calls, how, marks in (*table("What must fire"), *table("Other formats")):
         names, _, options = how.partition("`")
         options = options.rstrip("`")
         wanted = tuple(spread(marks))
@@ -185,8 +194,33 @@ def test_configurations_are_listed_and_not_taken_for_transcripts() -> None:
     files = sorted(path.relative_to(FIXTURES).as_posix() for path in (FIXTURES / "config").iterdir())
     assert sorted(file for file, _ in table("Configurations")) == files
     report = replay(FIXTURES)
-    assert len(report.sources) == len(report.sessions) == len(TRANSCRIPTS)
+    assert [source.path for source in report.sources] == [str(FIXTURES / name) for name in TRANSCRIPTS]
     assert not any(source.failures for source in report.sources)
+
+
+def test_each_folder_of_a_format_is_read_by_its_reader() -> None:
+    for source in replay(FIXTURES).sources:
+        folder = Path(source.path).relative_to(FIXTURES).parts[0]
+        expected = folder if folder in readers() else "openclaw-jsonl"
+        assert source.format == ("cline-ui" if source.path.endswith("ui_messages.json") else expected)
+    assert {name.split("/")[0] for name in TRANSCRIPTS} >= set(readers()) - {"openclaw-jsonl"}
+
+
+def test_copies_and_logs_beside_their_sessions_add_nothing() -> None:
+    """The whole folder has the sessions of the single files but for those that others hold, and no verdict twice."""
+    report = replay(FIXTURES, ruleset="2026.6")
+    copies = {source.path.removeprefix(f"{FIXTURES}/"): sum(source.copies.values()) for source in report.sources}
+    assert {name: count for name, count in copies.items() if count} == {
+        "claude-code/resumed-guide.jsonl": 28,
+        "cline/1788336000000/ui_messages.json": 93,
+        "gemini/failing-tests.jsonl": 23,
+        "openai-messages/weather-requests.jsonl": 3,
+        "openclaw-backup/agents/clerk/tables/transcript_events.jsonl": 56,
+        "sessions/copied-tail.jsonl": 8,
+    }
+    recorded = [verdict.kind for session in report.sessions for verdict in session.recorded if verdict.run == ""]
+    assert recorded == ["warning"], "only the warning is not in the session file itself"
+    assert not report.elsewhere
 
 
 @pytest.mark.parametrize(
@@ -197,7 +231,7 @@ def test_runs_that_end_early_say_what_was_not_reached(file: str) -> None:
     for ruleset in RULESETS:
         report = replayed(file, ruleset)
         ended = any(mark.kind in (Kind.RUN_END, Kind.ERROR_STREAK_END) for mark in marks_of(report))
-        if ended and file not in live:
+        if ended and file in SESSION_FILES and file not in live:
             saved = report.count().not_reached
             assert saved.tokens > 0
             assert saved.cost_usd > 0
@@ -215,7 +249,7 @@ def entries(file: str) -> Iterator[dict[str, Any]]:
             yield value
 
 
-@pytest.mark.parametrize("file", TRANSCRIPTS)
+@pytest.mark.parametrize("file", SESSION_FILES)
 def test_a_fixture_is_plain_lines_of_json(file: str) -> None:
     data = (FIXTURES / file).read_bytes()
     assert not re.search(rb"[\x00-\x09\x0b-\x1f\x7f]", data)
@@ -223,7 +257,7 @@ def test_a_fixture_is_plain_lines_of_json(file: str) -> None:
     assert data.endswith(b"\n") == (not file.startswith("hostile/"))
 
 
-@pytest.mark.parametrize("file", TRANSCRIPTS)
+@pytest.mark.parametrize("file", SESSION_FILES)
 def test_identifiers_and_run_ids_are_those_of_the_style(file: str) -> None:
     header, *rest = entries(file)
     length = {3: 8, 4: 36}[header["version"]]
@@ -238,7 +272,7 @@ def test_identifiers_and_run_ids_are_those_of_the_style(file: str) -> None:
         assert ("runId" in message.get("__openclaw", {})) == own
 
 
-@pytest.mark.parametrize("file", TRANSCRIPTS)
+@pytest.mark.parametrize("file", SESSION_FILES)
 def test_model_responses_have_tokens_and_a_price(file: str) -> None:
     messages = [entry["message"] for entry in entries(file) if "message" in entry]
     responses = [message for message in messages if message["role"] == "assistant" and "responseId" in message]

@@ -182,6 +182,9 @@ def remarks(report: Report, fail_on: FailOn, code: int, *, text_shown: bool) -> 
         yield f"judged with {config}, which lies in a folder that was named; --no-config does without"
     if report.found_config.reason is not None:
         yield f"judged without a configuration: {report.found_config.reason}"
+    elsewhere = sum(len(session.recorded) for session in report.elsewhere)
+    if elsewhere:
+        yield f"{elsewhere} recorded verdicts are of {len(report.elsewhere)} sessions that are not here"
     if not text_shown or fail_on is not FailOn.NEVER:
         for note in report.silenced:
             yield f"detectors are silenced: {note.message}"

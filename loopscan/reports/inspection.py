@@ -77,7 +77,7 @@ def _by_format(inspection: Inspection) -> Iterator[RenderableType]:
     table = grid({"no_wrap": True}, *({"no_wrap": True, "justify": "right"} for _ in columns[1:]))
     table.add_row(*(safe(column, "dim") for column in columns))
     for name, sources in found.items():
-        facts = total(session for source in sources for session in source.sessions)
+        facts = total(sources)
         sessions = sum(len(source.sessions) for source in sources)
         faults = sum(source.report.problem_count for source in sources)
         counts = (len(sources), sessions, facts.runs, facts.calls, facts.tokens, faults)

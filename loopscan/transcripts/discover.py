@@ -48,7 +48,7 @@ from loopscan.transcripts.streams import (
 #: What standard input is called where sources are named.
 STDIN: Final = "<stdin>"
 
-#: How many times what is found may be packed, archives included: ``a.jsonl.gz`` in a ``b.tar.gz`` is packed three times.
+#: How many times a source may be packed, archives included: ``a.jsonl.gz`` in a ``b.tar.gz`` is packed three times.
 MOST_PACKED: Final = 3
 
 _GONE = "no such file or folder"
@@ -112,25 +112,26 @@ def discover(
     """Find the sources in what is named.
 
     A ``str`` may be: a file or folder; ``-`` for standard input (or ``stdin``); ``@LIST`` for the paths in a list
-    (see :func:`~loopscan.transcripts.lists.read_list`); an address (see :mod:`loopscan.transcripts.remote`); a pattern
-    (see :mod:`loopscan.transcripts.patterns`) where no file has that name. Other paths are just that.
+    (see :func:`~loopscan.transcripts.lists.read_list`); an address (see :mod:`loopscan.transcripts.remote`); a
+    pattern (see :mod:`loopscan.transcripts.patterns`) where no file has that name. Other paths are just that.
 
     Folders are walked to the bottom in sorted order; links in them are not followed (what they point to inside the
     folder is found there anyway). What is packed is unpacked while it is read, and archives are looked into, up to
     :data:`MOST_PACKED` times; all by content. A file that is met twice is read once.
 
     ``among`` are the readers to choose from, all by default; ``input_format`` names the one that reads everything.
-    ``max_line`` is what a line may have (:attr:`Source.max_line`), ``max_expanded`` what a packed source, or an archive
-    as a whole, may expand to, in bytes.
+    ``max_line`` is what a line may have (:attr:`Source.max_line`), ``max_expanded`` what a packed source, or an
+    archive as a whole, may expand to, in bytes.
 
-    A named path that is missing, cannot be read or is of no known format is an :class:`InputError`, which is raised, or
-    given to ``on_error``; so is an archive that is damaged, after what could be read of it. What was not named itself
-    is skipped for the same reasons. Raises :class:`UsageError` for a format that does not exist, standard input named
-    twice, and remote paths without the package for them.
+    A named path that is missing, cannot be read or is of no known format is an :class:`InputError`, which is raised,
+    or given to ``on_error``; so is an archive that is damaged, after what could be read of it. What was not named
+    itself is skipped for the same reasons. Raises :class:`UsageError` for a format that does not exist, standard
+    input named twice, and remote paths without the package for them.
     """
     known = readers() if among is None else among
     if input_format is not None and input_format not in known:
         raise UsageError(f'there is no format "{input_format}"; known: {", ".join(known)}')
+    forced = known[input_format] if input_format is not None else None
     forced = known[input_format] if input_format is not None else None
     search = _Search(known, forced, max_line, max_expanded, stdin, on_error)
     for name in paths:
@@ -415,7 +416,7 @@ class _Search:
             return _unreadable(error)
         if (is_binary(head) and not named) or not head.strip():
             return why_unknown(head, name)
-        reader = self._forced if self._is_forced(head, name, named=named) else recognise(head, name, self._known)
+        reader = self._reader(head, name, named=named)
         if reader is None:
             return why_unknown(head, name)
         here = isinstance(place.origin, Once)
@@ -433,11 +434,12 @@ class _Search:
             _drain(stream)
         return None
 
-    def _is_forced(self, head: bytes, name: str, *, named: bool) -> bool:
-        """Whether the reader that reads everything reads this, too: not what is plainly something else."""
-        return self._forced is not None and (
-            named or why_unknown(head, name) == UNKNOWN or bool(self._forced.recognise(head, name))
-        )
+    def _reader(self, head: bytes, name: str, *, named: bool) -> Reader | None:
+        """Return the reader to use; the one that reads everything leaves out what is plainly something else."""
+        forced = self._forced
+        if forced is None:
+            return recognise(head, name, self._known)
+        return forced if named or why_unknown(head, name) == UNKNOWN or forced.recognise(head, name) else None
 
     def _source(self, place: Place, name: str) -> Source:
         origin: Origin = place.origin

@@ -1,4 +1,4 @@
-"""Patterns of paths, for those that no shell has expanded: ``*``, ``?``, ``[a-z]``, and ``**`` for folders in folders.
+"""Patterns of paths, where no shell has expanded them: ``*``, ``?``, ``[a-z]``, and ``**`` for folders in folders.
 
 As in a shell, what begins with a dot is met only by a pattern that does.
 """

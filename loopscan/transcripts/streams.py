@@ -29,7 +29,6 @@ _ZSTD = b"\x28\xb5\x2f\xfd"
 _SKIPPABLE = b"\x2a\x4d\x18"
 """Follows a byte from 0x50 to 0x5f where a frame of zstd is to be passed over."""
 _ZSTD_BLOCK: Final = 1 << 17
-_RECOVERY_BYTES: Final = 64
 
 
 class Raw(Protocol):
@@ -234,8 +233,8 @@ class _Deflate:
         self._pending = b""
         self._error: OSError | None = None
         self._recovered = b""
-        self._between = False
-        """Whether a member has ended and the next one has not begun."""
+        self._between = not raw
+        """Whether the next member, if there is one, has not begun yet."""
 
     def _fresh(self) -> zlib._Decompress:
         return zlib.decompressobj(-zlib.MAX_WBITS if self._raw else 16 + zlib.MAX_WBITS)
@@ -281,7 +280,7 @@ class _Deflate:
         if not self._pending:
             return False
         if not self._pending.startswith(_GZIP):
-            raise broken(_FOLLOWED)
+            raise broken(_CUT if _GZIP.startswith(self._pending) else _FOLLOWED)
         self._decoder = self._fresh()
         self._between = False
         return True
@@ -289,16 +288,13 @@ class _Deflate:
 
 def _up_to_damage(decoder: zlib._Decompress, data: bytes) -> bytes:
     """Return what ``decoder`` gives of ``data`` before it fails; a call that fails gives nothing of its own."""
-    pieces: list[bytes] = []
+    given = bytearray()
     try:
-        for at in range(0, len(data), _RECOVERY_BYTES):
-            pending = data[at : at + _RECOVERY_BYTES]
-            while pending:
-                pieces.append(decoder.decompress(pending, CHUNK_BYTES))
-                pending = decoder.unconsumed_tail
+        for at in range(len(data)):
+            given += decoder.decompress(data[at : at + 1])
     except zlib.error:
-        pass
-    return b"".join(pieces)
+        return bytes(given)
+    return bytes(given)
 
 
 class _Zstd:

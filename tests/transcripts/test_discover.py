@@ -119,14 +119,6 @@ def test_a_named_link_is_followed(tmp_path: Path) -> None:
         discover([tmp_path / "self"])
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
-def test_pipes_and_devices_are_not_opened(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe.jsonl")
-    assert reasons(discover([tmp_path]), tmp_path) == {"pipe.jsonl": "not a regular file"}
-    with pytest.raises(InputError, match="not a regular file"):
-        discover([tmp_path / "pipe.jsonl"])
-
-
 @pytest.mark.skipif(os.geteuid() == 0 if hasattr(os, "geteuid") else True, reason="root may read everything")
 def test_what_may_not_be_read_is_skipped_in_a_folder_and_an_error_if_named(tmp_path: Path) -> None:
     write(tmp_path / "a.jsonl").chmod(0)

@@ -7,7 +7,7 @@ JSON, each with a ``kind``: a header, then the rows of the session's tables, its
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from typing import IO, BinaryIO, cast
 
 from loopscan.events import Event, Problem
@@ -21,20 +21,26 @@ from loopscan.transcripts.values import Object, mapping, string, whole
 
 def read_archive(
     source: Source, sessions: Sessions, session: str, file: IO[bytes], *, encoding: str, cold: bool
-) -> Iterator[Event]:
+) -> Generator[Event, None, Source]:
     """Yield the events of a transcript that is packed in ``source``, and end its session.
 
-    ``source`` counts the lines of the transcript as its own. ``encoding`` is ``identity`` or ``zstd``.
+    Returns the transcript as a source of its own, whose lines are to be added to ``source`` with :func:`add_lines`;
+    its entries are counted already. ``encoding`` is ``identity`` or ``zstd``.
     """
     stream = Unpacked(file) if encoding == "zstd" else file
     inner = Source(source.name, lambda: cast("BinaryIO", stream), max_line=source.max_line)
     feed: Feed = Cold(source, sessions, session) if cold else _Lines(sessions, session)
     yield from drive(inner, read_lines(inner), feed)
+    yield from sessions.end(session)
+    return inner
+
+
+def add_lines(source: Source, inner: Source) -> None:
+    """Count the lines of a transcript that was packed in ``source`` as lines of it."""
     source.lines += inner.lines
     source.bytes += inner.bytes
     source.blank += inner.blank
     source.unusable += inner.unusable
-    yield from sessions.end(session)
 
 
 class Cold:

@@ -15,7 +15,7 @@ from loopscan.events import Event, Json, Problem
 from loopscan.transcripts.feed import Feed, drive
 from loopscan.transcripts.heads import lines_of
 from loopscan.transcripts.jsonl import BOM, Line, read_lines
-from loopscan.transcripts.openclaw.archived import Cold, read_archive
+from loopscan.transcripts.openclaw.archived import Cold, add_lines, read_archive
 from loopscan.transcripts.openclaw.reader import agent_of, session_of
 from loopscan.transcripts.openclaw.rows import row_value
 from loopscan.transcripts.openclaw.sessions import Sessions
@@ -86,6 +86,8 @@ class _Lines:
         self._sessions = sessions
         self._cold: Feed = Cold(source, sessions, session_of(source.name))
         self._latest: str | None = None
+        self._packed = Source(source.name, io.BytesIO)
+        """Counts the lines of transcripts that were packed in rows, apart from the numbered lines of the file."""
 
     def line(self, line: Line, body: Object) -> Iterator[Event]:
         """Take in a row."""
@@ -117,6 +119,7 @@ class _Lines:
     def finish(self) -> Iterator[Event]:
         """End the sessions."""
         yield from self._sessions.finish()
+        add_lines(self._source, self._packed)
 
     def _archive(self, line: Line, session: str, body: Object) -> Iterator[Event]:
         """Read a transcript that is packed in a row."""
@@ -132,7 +135,7 @@ class _Lines:
             yield Problem(line.number, "cold-sessions", detail)
             return
         yield from self._sessions.end(session)
-        yield from read_archive(
+        inner = yield from read_archive(
             self._source,
             self._sessions,
             session,
@@ -140,6 +143,7 @@ class _Lines:
             encoding=string(body.get("encoding")) or "zstd",
             cold="encoding" not in body,
         )
+        add_lines(self._packed, inner)
 
 
 def _is_row(body: Object) -> bool:

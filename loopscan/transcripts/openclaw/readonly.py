@@ -41,13 +41,11 @@ LONGEST_PAUSE = 0.25
 _TICK = 0.02
 #: Where SQLite keeps its shared locks in a database file: first byte and length.
 _SHARED_LOCKS = (0x40000002, 510)
+#: What passes. ``READONLY``: the index of the WAL is being made, or has to be and was not yet.
 _TRANSIENT = frozenset(
     {
-        sqlite3.SQLITE_BUSY,
-        sqlite3.SQLITE_LOCKED,
-        sqlite3.SQLITE_PROTOCOL,
-        sqlite3.SQLITE_CANTOPEN,
-        sqlite3.SQLITE_SCHEMA,
+        *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL),
+        *(sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_SCHEMA, sqlite3.SQLITE_READONLY),
     }
 )
 
@@ -121,7 +119,7 @@ class Database:
                 changed = before is not None and not _shared(before) and self.state() != before
                 if not changed and (getattr(error, "sqlite_errorcode", 0) & 0xFF) not in _TRANSIENT:
                     raise
-                if not left and not changed:
+                if not left and not changed and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_CANTOPEN:
                     raise
             except _MovedError:
                 pass

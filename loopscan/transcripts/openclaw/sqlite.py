@@ -13,7 +13,7 @@ from typing import TypeVar
 from loopscan.events import Event, Pause, Problem
 from loopscan.transcripts.jsonl import Line
 from loopscan.transcripts.openclaw import tables
-from loopscan.transcripts.openclaw.archived import read_archive
+from loopscan.transcripts.openclaw.archived import add_lines, read_archive
 from loopscan.transcripts.openclaw.reader import agent_of
 from loopscan.transcripts.openclaw.readonly import MAGIC, ChangingError, Database, State
 from loopscan.transcripts.openclaw.rows import read_row
@@ -32,6 +32,7 @@ _NAMES = (b"transcript_events", b"session_nodes", b"session_windows", b"session_
 _KEY = re.compile(r"agent:([^:]+):")
 
 
+_BUSY = "database-busy"
 _FOREIGN = ("no-transcripts", "an SQLite database without a table transcript_events that holds transcripts")
 #: A packed transcript goes through a file if it is longer, in bytes.
 _ARCHIVE_MEMORY = 8 << 20
@@ -143,6 +144,8 @@ class _Reading:
             try:
                 yield from self._news()
             except _StoppedError as stopped:
+                if stopped.problem.kind == _BUSY and self._source.follow:
+                    continue
                 yield stopped.problem
                 break
         yield from self._sessions.finish()
@@ -181,9 +184,10 @@ class _Reading:
                 continue
             with self._ask(partial(tables.copied, archive=archive, memory=_ARCHIVE_MEMORY)) as file:
                 cold = archive.table == tables.ARCHIVES[1]
-                yield from read_archive(
+                inner = yield from read_archive(
                     self._source, self._sessions, archive.session, file, encoding=archive.encoding, cold=cold
                 )
+                add_lines(self._source, inner)
         elsewhere = sum(archive.elsewhere for archive in found)
         if elsewhere:
             detail = f"{elsewhere:,} sessions were moved to files in sessions/cold: they are not in the database"
@@ -350,7 +354,7 @@ class _Reading:
             return self._database.read(question)
         except ChangingError as error:
             detail = "the database was busy or changed each time that it was tried"
-            raise _StoppedError("database-busy", detail) from error
+            raise _StoppedError(_BUSY, detail) from error
         except sqlite3.DatabaseError as error:
             if not last and tables.damaged(error):
                 raise
@@ -391,7 +395,7 @@ def _about(error: sqlite3.Error) -> str:
     name = getattr(error, "sqlite_errorname", None) or type(error).__name__
     if tables.damaged(error):
         return f"the database is damaged ({name}): what can still be read of it is read"
-    return f"the database cannot be read any further: its tables changed, or are not what they should be ({name})"
+    return f"the database cannot be read any further ({name})"
 
 
 def _at(head: bytes, name: str) -> Database | None:

@@ -100,7 +100,7 @@ def built(session: str, steps: list[str]) -> Transcript:
     return made
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(st.lists(STEPS, min_size=1, max_size=4), st.sets(st.integers(1, 14)), st.sampled_from([1, 3, 500]))
 def test_any_sessions_give_the_events_of_their_session_files(
     sessions: list[list[str]], packed: set[int], batch: int
@@ -248,6 +248,22 @@ def test_a_database_that_is_being_written_is_read_with_what_is_in_its_wal(tmp_pa
         assert OpenClawDatabaseReader().family(head_of(path), str(path)) == {"a", "b"}
         assert folder(tmp_path) == before
         assert told(events) == as_lines(first, second)
+
+
+@pytest.mark.parametrize("name", ["a b", "100%41", "what?mode=rw", "#1", "ü"])
+def test_any_name_of_a_file_will_do_and_a_link_to_it(tmp_path: Path, name: str) -> None:
+    """The WAL of a database that is linked to lies beside the database, not beside the link."""
+    place = tmp_path / name
+    place.mkdir()
+    path = create(place / f"{name}.sqlite", transcript("a"))
+    with writer(path) as gateway:
+        gateway.adds("b", transcript("b").lines)
+        link = tmp_path / "link"
+        link.symlink_to(path)
+        before = folder(place)
+        for each in (path, link):
+            assert told(read(each)[0]) == as_lines(transcript("a"), transcript("b"))
+        assert folder(place) == before
 
 
 @pytest.mark.parametrize("companions", [("-wal", "-shm"), ("-wal",), ()])
@@ -483,7 +499,7 @@ def busy(times: int, error: type[sqlite3.Error] = sqlite3.OperationalError) -> C
 def test_a_busy_database_is_tried_again(tmp_path: Path) -> None:
     with closing(Database(create(tmp_path / "x.sqlite"))) as database:
         assert database.read(busy(2)) == 1
-        with pytest.raises(sqlite3.OperationalError):
+        with pytest.raises(ChangingError):
             database.read(busy(3))
 
 
@@ -611,6 +627,29 @@ def test_a_tail_that_is_replaced_while_it_is_followed_is_read(tmp_path: Path) ->
         account(source)
         assert sum(len(turn.calls) for turn in of(Turn, given)) == 4
         assert source.copies.total() == 6
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_busy_moment_does_not_end_the_following(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = create(tmp_path / "x.sqlite")
+    events, source = batches(path)
+    source.follow = True
+    given = pulled(events)
+    with writer(path) as gateway:
+        gateway.adds("a", transcript("a").lines)
+        with monkeypatch.context() as patch:
+            patch.setattr(readonly, "TRIES", 0)
+            assert pulled(events) == []
+        given += pulled(events)
+        assert len(of(Turn, given)) == 3
+        source.follow = False
+        with monkeypatch.context() as patch:
+            patch.setattr(readonly, "TRIES", 0)
+            gateway.adds("b", transcript("b").lines)
+            given += events
+    check(given)
+    account(source)
+    assert problems(given) == [(0, "database-busy")]
 
 
 def test_a_gateway_that_goes_does_not_end_the_following(tmp_path: Path) -> None:

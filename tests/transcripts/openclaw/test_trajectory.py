@@ -693,6 +693,14 @@ def test_the_fixtures_make_their_marks(name: str, calls: int, marks: list[str], 
     assert report.problems == problems
 
 
+def test_what_a_whole_attempt_cost_is_not_taken_for_saved() -> None:
+    """The runtime says what 22 calls cost together: how much of it came after the end of the run is not known."""
+    (session,) = replay(FIXTURES / "tools.trajectory.jsonl", ruleset="2026.9").sessions
+    (run,) = session.runs
+    saved = run.not_reached
+    assert (run.outcome, saved.tokens, saved.responses, saved.responses_without_usage) == ("run_end", 0, 1, 1)
+
+
 RECORDED = sorted((SHARED / "recorded").glob("*/*/sessions/*.trajectory.jsonl"))
 
 
