@@ -8,8 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jsonschema
 import pytest
 
+import loopscan
 from loopscan.errors import UsageError
 from loopscan.inspection import Inspection, inspect
 from loopscan.reports import Options
@@ -85,7 +87,16 @@ def test_the_number_of_processes_changes_nothing(path: Path) -> None:
 
 
 def test_the_command_says_what_could_not_be_read_and_exits_with_3(path: Path) -> None:
-    command = [sys.executable, "-m", "loopscan", "inspect", str(path), str(path.with_name("gone")), "--format", "json"]
+    command = [
+        sys.executable,
+        "-m",
+        "loopscan",
+        "inspect",
+        str(path),
+        str(path.with_name("gone")),
+        "--format",
+        "json",
+    ]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ran.returncode == 3
     assert "gone: no such file or folder" in ran.stderr
@@ -93,6 +104,13 @@ def test_the_command_says_what_could_not_be_read_and_exits_with_3(path: Path) ->
     assert json.loads(ran.stdout)["totals"]["calls"] == 3
     ran = subprocess.run([*command, "--skip-errors", "--quiet"], capture_output=True, text=True, check=False)
     assert ran.returncode == 0
+
+
+def test_the_json_is_valid_against_the_published_schema(path: Path) -> None:
+    schema = json.loads((Path(loopscan.__file__).parent / "schemas" / "inspect-1.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    for where in (path.parent, Path(__file__).parents[1] / "fixtures"):
+        jsonschema.validate(inspect(where).to_dict(), schema)
 
 
 def test_hostile_names_are_shown_and_nothing_more(tmp_path: Path) -> None:

@@ -39,7 +39,9 @@ def test_families_are_those_that_share_something_however_indirectly(shared: list
     assert sorted(place for group in groups for place in group) == list(range(len(found)))
     assert [min(group) for group in groups] == sorted(min(group) for group in groups)
     for group in groups:
-        assert [(found[place].rank, place) for place in group] == sorted((found[place].rank, place) for place in group)
+        assert [(found[place].rank, place) for place in group] == sorted(
+            (found[place].rank, place) for place in group
+        )
     home = {place: number for number, group in enumerate(groups) for place in group}
     for one, (family, _) in enumerate(shared):
         for other, (tokens, _) in enumerate(shared):
