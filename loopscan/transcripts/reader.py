@@ -80,6 +80,7 @@ class Source:
         "blank",
         "bytes",
         "copies",
+        "failure",
         "follow",
         "ledger",
         "lines",
@@ -118,6 +119,8 @@ class Source:
         self._reset()
 
     def _reset(self) -> None:
+        self.failure: str | None = None
+        """Why a copy of the source is not whole; see :meth:`local`."""
         self.bytes = 0
         self.lines = 0
         self.blank = 0
@@ -165,20 +168,22 @@ class Source:
 
     @contextmanager
     def local(self) -> Iterator[Path]:
-        """Give the path of a file of this machine that holds the bytes of the source.
+        """Give the path of a file of this machine that holds the bytes of the source, and set the counts to 0.
 
-        What lies in an archive or elsewhere is copied to a temporary file, which goes at the end.
-        Raises :class:`InputError` if that does not work.
+        What lies in an archive or elsewhere is copied to a temporary file, which goes at the end; where that breaks
+        off, the file holds what there was before, and ``failure`` says why. Raises :class:`InputError` if the
+        source cannot be opened.
         """
         if self.path is not None:
+            self._reset()
             yield self.path
             return
         with self.open() as stream, tempfile.NamedTemporaryFile(prefix="loopscan-") as copy:
             try:
                 shutil.copyfileobj(stream, copy, 1 << 20)
-                copy.flush()
             except OSError as error:
-                raise InputError(f"cannot read {self.name}: {error.strerror or error}") from error
+                self.failure = error.strerror or "I/O error"
+            copy.flush()
             yield Path(copy.name)
 
     def open(self) -> BinaryIO:

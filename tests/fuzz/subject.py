@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from loopscan.errors import InputError
 from loopscan.events import Event
 from loopscan.inspection import inspect
 from loopscan.replayer import replay
@@ -72,7 +73,10 @@ class Subject:
             other.write_bytes(untouched())
         for found in discover([path], on_error=lambda error: None).sources:
             source = found.source
-            events: list[Event] = list(readers()[found.reader].read(source))
+            try:
+                events: list[Event] = list(readers()[found.reader].read(source))
+            except InputError:
+                continue  # it cannot even be opened, and says so
             check(events)
             if found.reader in LINES and source.path is not None:
                 account(source)

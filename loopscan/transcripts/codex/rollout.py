@@ -203,7 +203,7 @@ class _Session:
     def finish(self) -> None:
         """Take in that nothing follows in the session."""
         self._settle()
-        self._drop_pending(self._where)
+        self._drop_pending()
 
     # --- items
 
@@ -223,6 +223,7 @@ class _Session:
         # Items in the user's name that follow one another open one run.
         if self._prompt is not None or PSEUDO_USER.match(text):
             return False
+        self._drop_pending()
         self._prompt = where
         return True
 
@@ -289,7 +290,7 @@ class _Session:
             return self._task_started(identifier(payload.get("turn_id")) or "", where)
         if name in ("task_complete", "turn_complete"):
             self._settle()
-            self._drop_pending(where)
+            self._drop_pending()
             self._end_run()
             self.dialogue.completed(where)
             return True
@@ -310,7 +311,8 @@ class _Session:
         return True
 
     def _user(self, where: Where) -> None:
-        self._drop_pending(where)
+        if where.line == self._where.line:
+            self._drop_pending()  # else what is pending came after the input, which waited
         steering = self._prompted if self._task is not None else None
         self.dialogue.user(where, run_id=self._task or None, steering=steering)
         self._running = self._prompted = self._fresh = True
@@ -328,7 +330,7 @@ class _Session:
 
     def _stop(self, where: Where) -> None:
         self._settle()
-        self._drop_pending(where)
+        self._drop_pending()
         self._end_run()
         self.dialogue.stopped(where)
 
@@ -374,11 +376,13 @@ class _Session:
             self._early = False
             self._tell(where, (), usage)
             return True
-        self._drop_pending(where)
+        if self._pending is not None:
+            self._settle()
+            self._drop_pending()
         self._pending = usage
         return True
 
-    def _drop_pending(self, where: Where) -> None:
+    def _drop_pending(self) -> None:
         """Let go of the cost of a response that left no items behind: it failed or was stopped."""
         usage, self._pending = self._pending, None
         if usage is None or not self._running:
@@ -386,7 +390,7 @@ class _Session:
         self._responses += 1
         self._response = None
         self.dialogue.turn(
-            where,
+            self._where,
             message=str(self._responses),
             run_id=self._task or None,
             model=self.model,

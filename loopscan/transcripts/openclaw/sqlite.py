@@ -88,12 +88,14 @@ class OpenClawDatabaseReader:
         the source is being followed, new rows and sessions are read after each pause. Raises
         :class:`~loopscan.errors.InputError` if the source cannot be opened.
         """
-        with source.open() as stream:
-            magic = stream.read(len(MAGIC))
-        if magic != MAGIC:
-            yield Problem(0, "not-a-database", "this is no SQLite database")
-            return
         with source.local() as path:
+            if source.failure is not None:
+                yield Problem(0, "read-error", f"reading stopped here: {source.failure}")
+            with path.open("rb") as stream:
+                magic = stream.read(len(MAGIC))
+            if magic != MAGIC:
+                yield Problem(0, "not-a-database", "this is no SQLite database")
+                return
             database = Database(path)
             try:
                 yield from _Reading(source, database).events()
