@@ -192,6 +192,8 @@ class _Search:
     def path(self, name: str, *, pattern: bool = False) -> None:
         """Look into a file or folder that was named, or what a pattern meets."""
         with self._errors():
+            if not name:
+                raise InputError("an empty path is no file or folder", name)
             path = str(Path(name))
             if pattern and not os.path.lexists(path):
                 met = expand(name)
@@ -418,7 +420,7 @@ class _Search:
             return why_unknown(head, name)
         reader = self._reader(head, name, named=named)
         if reader is None:
-            return why_unknown(head, name)
+            return why_unknown(head, name) if error is None else _unreadable(error)
         here = isinstance(place.origin, Once)
         self.found.sources.append(
             Found(
@@ -429,9 +431,13 @@ class _Search:
                 here,
             )
         )
-        if meter is not None and place.steps and isinstance(place.steps[-1], Expand):
-            # What it comes to is not known before it was read, and must not depend on what else is read when.
-            _drain(stream)
+        last = place.steps[-1] if place.steps else None
+        if meter is not None and isinstance(last, Expand):
+            # What it comes to counts now: later on it would depend on what else is read when, and by which process.
+            if last.size is not None:
+                meter.spend(max(0, last.size - len(head)))
+            else:
+                _drain(stream)
         return None
 
     def _reader(self, head: bytes, name: str, *, named: bool) -> Reader | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import tempfile
+import weakref
 from typing import BinaryIO, cast
 
 from loopscan.transcripts.streams import CHUNK_BYTES, OverLimitError, Prefixed, Raw, Stream
@@ -17,13 +18,15 @@ class Once:
     """
 
     def __init__(self, stream: Raw, *, owns: bool) -> None:
-        """Take ``stream``, which is closed in the end if it is owned."""
+        """Take ``stream``, which is closed in the end if it is owned: when nobody can ask for it any more."""
         self._stream = stream
         self._owns = owns
         self._seen = bytearray()
         self._given = False
         self.file: BinaryIO | None = None
         """All of it, if it was kept."""
+        if owns:
+            weakref.finalize(self, stream.close)
 
     @property
     def anywhere(self) -> bool:
@@ -54,6 +57,7 @@ class Once:
         """Keep all of it, if it is not yet. Raises :class:`OSError`, also if there are more bytes than ``limit``."""
         if self.file is None:
             self.file = spool(self.open(), limit)
+            weakref.finalize(self, self.file.close)
 
 
 class _Look(Stream):
@@ -100,11 +104,14 @@ def spool(stream: Raw, limit: int) -> BinaryIO:
     """
     file = cast("BinaryIO", tempfile.TemporaryFile(prefix="loopscan-"))  # noqa: SIM115 - the caller's
     size = 0
-    while data := stream.read(CHUNK_BYTES):
-        size += len(data)
-        if size > limit:
-            file.close()
-            raise OverLimitError.of(limit)
-        file.write(data)
-    file.seek(0)
+    try:
+        while data := stream.read(CHUNK_BYTES):
+            size += len(data)
+            if size > limit:
+                raise OverLimitError.of(limit)
+            file.write(data)
+        file.seek(0)
+    except OSError:
+        file.close()
+        raise
     return file

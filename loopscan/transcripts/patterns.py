@@ -29,7 +29,7 @@ def expand(pattern: str) -> list[str]:
     parts = Path(pattern).parts
     fixed = list(takewhile(lambda part: not is_pattern(part), parts))
     rest = parts[len(fixed) :]
-    places = [str(Path(*fixed))]
+    places = [path for path in [str(Path(*fixed))] if os.path.lexists(path)]
     for number, part in enumerate(rest, 1):
         if part == _ANY_DEPTH:
             if number < len(rest):

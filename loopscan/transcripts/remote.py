@@ -34,13 +34,14 @@ _FORKED = "remote paths cannot be read in a fork of the process that has read ot
 #: What obstore's messages hold, and what it means. The first one counts.
 _MEANINGS: Final = (
     (r"NoSuchBucket", "no such bucket"),
-    (r"169\.254\.169\.254|metadata\.google|credential", "no credentials in the environment"),
+    (r"//(?:169\.254\.|metadata\.google\.|\[fd00:ec2::254\])|token request", "no credentials in the environment"),
+    (r"Account must be specified", "no account in the environment (AZURE_STORAGE_ACCOUNT_NAME)"),
     (r"status code: 40[13]", "access denied"),
     (r"status code: 404", "no such object"),
     (r"status code: 416|Range request not supported", "the server does not send parts of it: download it first"),
-    (r"Content-Length", "the server does not say how long it is: download it first"),
-    (r"timed out|TimedOut|timeout", "the server does not answer in time"),
-    (r"error sending request|builder error|connect", "the server cannot be reached"),
+    (r"Content-Length Header missing", "the server does not say how long it is: download it first"),
+    (r"TimedOut|timed out", "the server does not answer in time"),
+    (r"error sending request|builder error", "the server cannot be reached"),
 )
 _STATUS = re.compile(r"status code: (\d{3})")
 
