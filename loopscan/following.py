@@ -15,6 +15,7 @@ from typing import Any
 
 from loopscan.errors import InputError
 from loopscan.events import Event, Pause, Problem
+from loopscan.pool import belief
 from loopscan.replayer import Plan, SourceReplay, add, bring_home
 from loopscan.report import UNREADABLE, Report, SourceReport, internal_error
 from loopscan.transcripts.discover import Found, Skipped
@@ -98,7 +99,7 @@ class Follower:
         self._unread = [each for each in unread if each.path not in self._followed]
         self._skipped = found.skipped
         new = [each for each in found.sources if each.source.name not in self._followed]
-        for each in sorted(new, key=lambda each: each.rank):
+        for each in sorted(new, key=belief):
             each.source.ledger = self._ledger
             followed = _Followed(each, _stamp(each.source.path))
             self._begin(followed)

@@ -30,6 +30,7 @@ from loopscan.events import (
 from loopscan.pool import work_on
 from loopscan.report import UNREADABLE, SourceReport, internal_error, iso_time, source_dict
 from loopscan.transcripts.discover import Found, Skipped, discover
+from loopscan.transcripts.places import closing_archives
 from loopscan.transcripts.reader import MAX_EXPANDED_BYTES, MAX_LINE_BYTES, readers
 
 SCHEMA = "loopscan.inspect/1"
@@ -218,10 +219,11 @@ def inspect(
     named = [paths] if isinstance(paths, str | os.PathLike) else paths
     found = discover(named, on_error=unread, input_format=input_format, max_line=max_line, max_expanded=max_expanded)
     inspection.skipped = found.skipped
-    for source in work_on(found, InspectSource(debug), jobs):
-        inspection.sources.append(source)
-        if progress:
-            progress(source.report, len(found.sources))
+    with closing_archives():
+        for source in work_on(found, InspectSource(debug), jobs):
+            inspection.sources.append(source)
+            if progress:
+                progress(source.report, len(found.sources))
     return inspection
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from functools import partial
 from multiprocessing import get_context
 from typing import Protocol, TypeVar
@@ -46,7 +47,7 @@ def work_on(found: Discovery, work: Work[_Answer], jobs: int) -> Iterator[_Answe
 def families(found: Sequence[Found]) -> list[list[int]]:
     """Return the places of the sources, those that may hold the same session together, ordered by first place.
 
-    Within a family the source with the lowest rank comes first, then the one that was found first.
+    Within a family the source that is to be believed first comes first; see :func:`belief`.
     """
     parent = list(range(len(found)))
 
@@ -63,7 +64,19 @@ def families(found: Sequence[Found]) -> list[list[int]]:
     groups: dict[int, list[int]] = {}
     for place in range(len(found)):
         groups.setdefault(root(place), []).append(place)
-    return [sorted(group, key=lambda place: (found[place].rank, place)) for group in groups.values()]
+    return [
+        sorted(group, key=lambda place: (belief(found[place]), place)) if len(group) > 1 else group
+        for group in groups.values()
+    ]
+
+
+def belief(found: Found) -> tuple[tuple[int, int], int]:
+    """Return what orders the sources of a family: by rank, and then, as far as it is known, the longest first."""
+    size = 0
+    if found.source.path is not None:
+        with suppress(OSError):
+            size = found.source.path.stat().st_size
+    return found.rank, -size
 
 
 def _families(

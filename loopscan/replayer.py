@@ -21,6 +21,7 @@ from loopscan.pool import work_on
 from loopscan.report import UNREADABLE, Report, SessionReport, SourceReport, internal_error
 from loopscan.sessions import Options, SessionReplay
 from loopscan.transcripts.discover import Discovery, Found, discover
+from loopscan.transcripts.places import closing_archives
 from loopscan.transcripts.reader import MAX_EXPANDED_BYTES, MAX_LINE_BYTES, readers, traits_of
 from loopscan.transcripts.statedir import StateConfig, state_config
 from loopscan.verdicts import attach, stands_apart
@@ -164,10 +165,11 @@ def carry_out(planned: Plan, *, jobs: int = 1, progress: Progress | None = None,
     report = planned.report()
     found = planned.discover(report.unread)
     report.skipped = found.skipped
-    for source, sessions in work_on(found, ReplaySource(planned.options, debug), jobs):
-        add(report, source, sessions, planned.options)
-        if progress:
-            progress(source, len(found.sources))
+    with closing_archives():
+        for source, sessions in work_on(found, ReplaySource(planned.options, debug), jobs):
+            add(report, source, sessions, planned.options)
+            if progress:
+                progress(source, len(found.sources))
     bring_home(report)
     return report
 

@@ -18,6 +18,7 @@ from loopscan.errors import InputError, UsageError
 from loopscan.transcripts import remote
 from loopscan.transcripts.archives import EndlessError, Member, kind_of, tar_members, zip_members
 from loopscan.transcripts.lists import MOST_NESTED, read_list
+from loopscan.transcripts.names import pieces_of
 from loopscan.transcripts.once import Once, spool
 from loopscan.transcripts.patterns import expand, is_pattern, meets
 from loopscan.transcripts.places import Expand, LocalFile, Origin, Place, open_place
@@ -144,7 +145,7 @@ def discover(
 
 def rank_of(reader: Reader, name: str) -> tuple[int, int]:
     """Return the rank of a source by its reader and its name; see :attr:`Found.rank`."""
-    last = re.split(r"[/\\!]", name)[-1]
+    last = pieces_of(name)[-1]
     return traits_of(reader).rank, next((at for at, copy in enumerate(_COPIES, 1) if copy.search(last)), 0)
 
 

@@ -38,7 +38,7 @@ def read_elements(source: Source) -> Iterator[Line | Problem | Pause]:
                 chunk = stream.read(BUFFER_BYTES)
             except OSError as error:
                 yield read_error(source, error)
-                return
+                break
             if not chunk:
                 break
             yield from splitter.take(chunk)

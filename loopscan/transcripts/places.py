@@ -11,7 +11,8 @@ import os
 import tempfile
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import BinaryIO, Final, Protocol, TypeAlias, cast
 
@@ -200,6 +201,15 @@ def close_shared() -> None:
     """Close what this thread holds open of packed archives."""
     while _opened.streams:
         _opened.streams.popitem()[1].close()
+
+
+@contextmanager
+def closing_archives() -> Iterator[None]:
+    """Close what this thread holds open of packed archives once the work within is done."""
+    try:
+        yield
+    finally:
+        close_shared()
 
 
 def _forget() -> None:

@@ -281,6 +281,8 @@ def recognise(head: bytes, name: str, among: Mapping[str, Reader] | None = None)
         found = reader.recognise(head, name)
         if found > confidence:
             best, confidence = reader, found
+        if confidence is Confidence.SURE:
+            break
     return best
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from loopscan.transcripts.names import pieces_of
+
 EMPTY: Final = "empty"
 UNKNOWN: Final = "of no known format"
 
@@ -45,7 +47,7 @@ def why_unknown(head: bytes, name: str) -> str:
     for magic, reason in _BY_CONTENT:
         if head.startswith(magic):
             return reason
-    last = re.split(r"[/\\!]", name)[-1]
+    last = pieces_of(name)[-1]
     for pattern, reason in _NAMES:
         if pattern.fullmatch(last):
             return reason

@@ -12,6 +12,7 @@ import re
 import xxhash
 
 from loopscan.events import Json
+from loopscan.transcripts.names import pieces_of
 from loopscan.transcripts.reader import Source
 from loopscan.transcripts.recent import Recent
 from loopscan.transcripts.values import Object, array, identifier, mapping
@@ -36,7 +37,7 @@ def session_id(body: Object) -> str | None:
 
 def session_of(path: str) -> str:
     """Return the session that a file is named after: ``ID`` of ``ID.jsonl`` and of ``ID/subagents/agent-1.jsonl``."""
-    *folders, name = re.split(r"[/\\]", path)
+    *folders, name = pieces_of(path)
     if len(folders) > 1 and folders[-1] == "subagents":
         return folders[-2]
     return name.split(".jsonl", maxsplit=1)[0] or name
@@ -48,7 +49,7 @@ def family_of(head: bytes, path: str) -> frozenset[str]:
     Lines, too, since a file that begins with copies may name nothing else of the session that they are of.
     """
     found = {match.decode("utf-8", "replace") for match in _ID_IN_HEAD.findall(head)}
-    found.update(_UUID.findall("/".join(re.split(r"[/\\]", path)[-3:])))
+    found.update(_UUID.findall("/".join(pieces_of(path)[-3:])))
     return frozenset(found)
 
 

@@ -8,6 +8,7 @@ from typing import Final
 from loopscan.events import Call, Json, Usage
 from loopscan.transcripts.codex.outputs import POLL, STDIN
 from loopscan.transcripts.jsonl import parse
+from loopscan.transcripts.names import pieces_of
 from loopscan.transcripts.values import Object, identifier, mapping, string, tokens
 
 #: Types of the lines of a rollout; each holds a ``payload``.
@@ -70,7 +71,7 @@ def ancestors_of(meta: Object) -> list[str]:
 
 def session_of(path: str) -> str:
     """Return the session id that a file is named after: ``ID`` of ``rollout-TIME-ID.jsonl``, or its whole stem."""
-    name = re.split(r"[/\\]", path)[-1]
+    name = pieces_of(path)[-1]
     found = _UUID.findall(name)
     return found[-1] if found else re.split(r"\.jsonl?\b", name, maxsplit=1)[0] or name
 

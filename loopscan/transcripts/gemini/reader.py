@@ -21,6 +21,7 @@ from loopscan.transcripts.gemini.session import (
 )
 from loopscan.transcripts.heads import document_of, lines_of
 from loopscan.transcripts.jsonl import Line
+from loopscan.transcripts.names import pieces_of
 from loopscan.transcripts.reader import Confidence, Source, Traits
 from loopscan.transcripts.recent import Recent
 from loopscan.transcripts.values import Object, array, identifier, mapping, string
@@ -246,7 +247,7 @@ def _chat_in(body: Object) -> list[Json]:
 
 def session_of(path: str) -> str:
     """Return the session that a source is named after: ``checkpoint-TAG.json`` is ``TAG``."""
-    name = re.split(r"[/\\]", path)[-1]
+    name = pieces_of(path)[-1]
     return _SUFFIX.sub("", name).removeprefix("checkpoint-") or name
 
 

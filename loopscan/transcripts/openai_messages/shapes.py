@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from loopscan.events import Json
+from loopscan.transcripts.names import pieces_of
 from loopscan.transcripts.openai_messages.blocks import time_of, usage_of
 from loopscan.transcripts.openai_messages.conversation import Response
 from loopscan.transcripts.values import Object, array, identifier, mapping, string
@@ -99,5 +100,5 @@ def name_of(body: Object, stem: str, number: int) -> str:
 
 def stem_of(path: str) -> str:
     """Return the name of a source without folders and ending."""
-    name = re.split(r"[/\\]", path)[-1]
+    name = pieces_of(path)[-1]
     return _SUFFIX.sub("", name) or name

@@ -9,6 +9,7 @@ from loopscan.events import Event, Json, Problem
 from loopscan.transcripts.feed import drive
 from loopscan.transcripts.heads import lines_of
 from loopscan.transcripts.jsonl import BOM, Line, read_lines
+from loopscan.transcripts.names import pieces_of
 from loopscan.transcripts.openclaw.entries import entry_of
 from loopscan.transcripts.openclaw.session import Session
 from loopscan.transcripts.openclaw.sessions import begin
@@ -19,7 +20,7 @@ _ROLES = frozenset({"user", "assistant", "toolResult", "bashExecution", "custom"
 _ENTRIES = frozenset({"model_change", "thinking_level_change", "compaction", "custom", "custom_message", "leaf"})
 #: A first line that is longer than the head: the fields before the message are enough.
 _LONG_MESSAGE = re.compile(rb'\s*\{"type":\s*"message",.{0,200}?"message":\s*\{"role":\s*"', re.DOTALL)
-_AGENT = re.compile(r"(?:^|[/\\])agents[/\\]([^/\\]+)[/\\](?:sessions|agent|tables)(?=[/\\])")
+_AGENT = re.compile(r"(?:^|[/\\!])agents[/\\]([^/\\]+)[/\\](?:sessions|agent|tables)(?=[/\\])")
 
 
 class OpenClawReader:
@@ -108,7 +109,7 @@ def agent_of(path: str) -> str | None:
 
 def session_of(path: str) -> str:
     """Return the session id that a file is named after: ``ID`` of ``ID.jsonl``, ``ID.jsonl.reset.TIME`` and so on."""
-    name = re.split(r"[/\\]", path)[-1]
+    name = pieces_of(path)[-1]
     return re.split(r"\.jsonl|\.checkpoint\.", name, maxsplit=1)[0] or name
 
 

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from loopscan.events import Event, Pause, Problem
 from loopscan.transcripts.jsonl import Line
+from loopscan.transcripts.names import pieces_of
 from loopscan.transcripts.openclaw import tables
 from loopscan.transcripts.openclaw.archived import add_lines, read_archive
 from loopscan.transcripts.openclaw.reader import agent_of
@@ -65,7 +66,7 @@ class OpenClawDatabaseReader:
                 pass  # the head must do
             finally:
                 database.close()
-        named = re.split(r"[/\\]", name)[-1] == "openclaw-agent.sqlite"
+        named = pieces_of(name)[-1] == "openclaw-agent.sqlite"
         return Confidence.LIKELY if named or any(table in head for table in _NAMES) else Confidence.NO
 
     def family(self, head: bytes, name: str) -> frozenset[str]:

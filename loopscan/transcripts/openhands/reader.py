@@ -11,6 +11,7 @@ from loopscan.transcripts.either import read_values
 from loopscan.transcripts.feed import drive
 from loopscan.transcripts.heads import document_of, lines_of
 from loopscan.transcripts.jsonl import Line
+from loopscan.transcripts.names import pieces_of
 from loopscan.transcripts.openhands import classic, sdk, steps
 from loopscan.transcripts.openhands.commands import COMMAND_FOOTER
 from loopscan.transcripts.openhands.session import Entry, Session, entry_of
@@ -67,7 +68,7 @@ class _Events:
     def __init__(self, source: Source) -> None:
         self._source = source
         self._dialogues = Dialogues()
-        file = re.split(r"[/\\]", source.name)[-1]
+        file = pieces_of(source.name)[-1]
         self._file = _SUFFIX.sub("", file) or file
         self._session: Session | None = None
         """The conversation whose events are the values themselves."""

@@ -11,6 +11,7 @@ from loopscan.transcripts.documents import read_elements
 from loopscan.transcripts.feed import drive
 from loopscan.transcripts.heads import document_of, lines_of
 from loopscan.transcripts.jsonl import Line, parse
+from loopscan.transcripts.names import pieces_of
 from loopscan.transcripts.reader import Confidence, Source, Traits
 from loopscan.transcripts.swe_agent.mini import RETURN_CODE, Messages
 from loopscan.transcripts.swe_agent.trajectory import PROCESS_MARKER, SHELL, attempts_of, tell
@@ -99,7 +100,7 @@ class _Documents:
     def _name(self, body: Object) -> str:
         name = string(body.get("instance_id"))
         if name is None:
-            file = re.split(r"[/\\]", self._source.name)[-1]
+            file = pieces_of(self._source.name)[-1]
             name = _SUFFIX.sub("", file) or file
         if name in self._names:
             name = f"{name}#{len(self._names) + 1}"
