@@ -21,7 +21,7 @@ demo: $(STAMP) ## Set up and replay the fixtures
 	$(BIN)/loopscan replay fixtures/detectors/read-notes.jsonl fixtures/live/stopped.jsonl --ruleset 2026.9
 
 test: $(STAMP) ## Set up and run all tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto
 
 lint: $(STAMP) ## ruff: rules and format
 	$(BIN)/ruff check .

@@ -209,8 +209,8 @@ def test_quiet_prints_the_summary_alone_and_verbose_every_session(loop: Path, cl
     verbose = run("replay", loop, clean, "--verbose", "--ruleset", "2026.9").stdout
     assert "Session s1" not in quiet
     assert "Session s1" in usual
-    assert "clean.jsonl" not in usual
-    assert "clean.jsonl" in verbose
+    assert "Sessions without marks" not in usual
+    assert "Sessions without marks\nclean " in verbose
 
 
 def hostile(folder: Path) -> Path:
