@@ -109,6 +109,16 @@ def parse(data: bytes | str) -> Json:
         return cast("Json", _DECODER.decode(text))
 
 
+def parsed(text: Json) -> Json:
+    """Return what was written as a text of JSON, as arguments are in many formats; what is none comes back as it is."""
+    if not isinstance(text, str):
+        return text
+    try:
+        return parse(text)
+    except (ValueError, RecursionError):
+        return text
+
+
 def value_of(data: bytes, number: int, source: Source) -> Iterator[Line | Problem]:
     """Yield the value that ``data``, which begins in line ``number`` of ``source``, is; or the problem with it.
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from loopscan.events import Call, Json, Usage
+from loopscan.events import Call, Usage
 from loopscan.transcripts.codex.outputs import POLL, STDIN
-from loopscan.transcripts.jsonl import parse
+from loopscan.transcripts.jsonl import parsed
 from loopscan.transcripts.names import pieces_of
 from loopscan.transcripts.values import Object, identifier, mapping, string, tokens
 
@@ -98,16 +98,6 @@ def _joined(namespace: str | None, name: str) -> str:
     return f"{namespace}{name}" if namespace.endswith("__") else f"{namespace}__{name}"
 
 
-def _parsed(arguments: Json) -> Json:
-    """Return the arguments that a model wrote as a text of JSON; the text itself where it is none."""
-    if not isinstance(arguments, str):
-        return arguments
-    try:
-        return parse(arguments)
-    except (ValueError, RecursionError):
-        return arguments
-
-
 def usage_of(last: Object) -> Usage:
     """Return what a response cost; what was read from or written to the cache is part of Codex's input."""
     read, written = tokens(last.get("cached_input_tokens")), tokens(last.get("cache_write_input_tokens"))
@@ -133,7 +123,7 @@ def call_of(name: str, payload: Object) -> Call | None:
         hosted = call_id is None or payload.get("execution") == "server"
         return None if hosted else Call("tool_search", payload.get("arguments"), call_id)
     tool = _joined(string(payload.get("namespace")), string(payload.get("name")) or "")
-    arguments = payload.get("input") if name == "custom_tool_call" else _parsed(payload.get("arguments"))
+    arguments = payload.get("input") if name == "custom_tool_call" else parsed(payload.get("arguments"))
     if tool == STDIN and isinstance(arguments, dict) and arguments.get("chars") in (None, ""):
         tool = POLL
     return Call(tool, arguments, call_id)

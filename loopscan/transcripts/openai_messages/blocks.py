@@ -10,7 +10,7 @@ import orjson
 from loopscan.events import NO_USAGE, Call, Json, Outcome, Usage
 from loopscan.transcripts.completions import completion_usage
 from loopscan.transcripts.dialogue import text_result
-from loopscan.transcripts.jsonl import parse
+from loopscan.transcripts.jsonl import parsed
 from loopscan.transcripts.values import Object, array, dollars, identifier, mapping, number, seconds, string, tokens
 
 #: A later number of a clock that counts milliseconds since the epoch is not one that counts seconds.
@@ -122,9 +122,4 @@ def time_of(record: Object) -> float | None:
 
 def _arguments(text: str) -> Json:
     """Return what the text of arguments says; the text itself where it is no JSON."""
-    if not text.strip():
-        return {}
-    try:
-        return parse(text)
-    except (ValueError, RecursionError):
-        return text
+    return parsed(text) if text.strip() else {}

@@ -8,7 +8,7 @@ from typing import Final
 
 from loopscan.events import NO_USAGE, Call, Fate, Json, Outcome
 from loopscan.transcripts.dialogue import text_result
-from loopscan.transcripts.jsonl import parse
+from loopscan.transcripts.jsonl import parsed
 from loopscan.transcripts.openhands.commands import command_outcome, is_command
 from loopscan.transcripts.openhands.session import Entry, Session
 from loopscan.transcripts.values import Object, identifier, mapping, string, text_of
@@ -67,12 +67,7 @@ def _arguments(session: Session, body: Object, asked: Object) -> Json:
     action = body.get("action")
     if isinstance(action, dict):
         return {name: value for name, value in action.items() if name != "kind"}
-    written = asked.get("arguments")
-    if isinstance(written, str):
-        try:
-            written = parse(written)
-        except (ValueError, RecursionError):
-            return written
+    written = parsed(asked.get("arguments"))
     if not isinstance(written, dict) or not _NOTES & written.keys():
         return written
     session.source.normalised[ACTION_NOTES] += 1

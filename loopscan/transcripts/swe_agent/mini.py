@@ -12,7 +12,8 @@ from collections import Counter
 from loopscan.events import Call, Fate, Json, Outcome, Problem, Usage, Where
 from loopscan.transcripts.completions import completion_usage
 from loopscan.transcripts.dialogue import Dialogue, command_result
-from loopscan.transcripts.swe_agent.trajectory import SHELL, completed, parsed, stats_usage, tool_call
+from loopscan.transcripts.jsonl import parsed
+from loopscan.transcripts.swe_agent.trajectory import SHELL, completed, stats_usage, tool_call
 from loopscan.transcripts.values import Object, array, identifier, mapping, number, seconds, string, text_of, whole
 
 #: What is taken out of the texts of observations where the exit code does not stand beside them.

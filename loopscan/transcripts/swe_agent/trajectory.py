@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from loopscan.events import NO_USAGE, Call, Fate, Json, Outcome, Problem, Usage, Where
 from loopscan.transcripts.dialogue import Dialogue, command_result, text_result
-from loopscan.transcripts.jsonl import parse
+from loopscan.transcripts.jsonl import parsed
 from loopscan.transcripts.reader import Source
 from loopscan.transcripts.values import Object, array, dollars, identifier, mapping, number, string, tokens
 
@@ -129,16 +129,6 @@ def tool_call(value: Json) -> Call | None:
     function = mapping(fields.get("function"))
     name = string(function.get("name"))
     return None if name is None else Call(name, parsed(function.get("arguments")), identifier(fields.get("id")))
-
-
-def parsed(arguments: Json) -> Json:
-    """Return arguments that were written as JSON text as what they are, and anything else as it is."""
-    if not isinstance(arguments, str):
-        return arguments
-    try:
-        return parse(arguments)
-    except (ValueError, RecursionError):
-        return arguments
 
 
 def gave_up(step: Object) -> bool:
