@@ -8,7 +8,7 @@ import re
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from loopscan.transcripts.lists import MOST_NESTED, read_list
 from loopscan.transcripts.names import pieces_of
 from loopscan.transcripts.once import Once, spool
 from loopscan.transcripts.patterns import expand, is_pattern, meets
+from loopscan.transcripts.pieces import Pieces, pieces_in
 from loopscan.transcripts.places import Expand, LocalFile, Origin, Place, open_place
 from loopscan.transcripts.reader import (
     HEAD_BYTES,
@@ -259,12 +260,29 @@ class _Search:
     def _local(self, path: str, *, named: bool) -> None:
         if _is_folder(path):
             for file, reason in _walk(path):
-                if reason is None:
+                if isinstance(file, Pieces):
+                    self._pieces(file)
+                elif reason is None:
                     self._file(file, named=False)
                 else:
                     self.found.skipped.append(Skipped(file, reason))
         else:
             self._file(path, named=named)
+
+    def _pieces(self, pieces: Pieces) -> None:
+        """Look into files that may be one record together; if they are none, into each."""
+        if pieces in self._met:
+            return
+        with closing(pieces.open()) as stream:
+            head, _ = read_head(stream, HEAD_BYTES)
+        able = {name: reader for name, reader in self._known.items() if traits_of(reader).pieces}
+        reader = recognise(head, pieces.folder, able)
+        if reader is None:
+            for path in pieces.paths:
+                self._file(path, named=False)
+            return
+        self._met.add(pieces)
+        self._add(Place(pieces), pieces.folder, reader, head)
 
     def _file(self, path: str, *, named: bool) -> None:
         reason: str | None
@@ -422,16 +440,7 @@ class _Search:
         reader = self._reader(head, name, named=named)
         if reader is None:
             return why_unknown(head, name) if error is None else _unreadable(error)
-        here = isinstance(place.origin, Once)
-        self.found.sources.append(
-            Found(
-                self._source(place, self._unique(name)),
-                reader.name,
-                family_of(reader, head, name),
-                rank_of(reader, name),
-                here,
-            )
-        )
+        self._add(place, name, reader, head)
         last = place.steps[-1] if place.steps else None
         if meter is not None and isinstance(last, Expand):
             # What it comes to counts now: later on it would depend on what else is read when, and by which process.
@@ -440,6 +449,13 @@ class _Search:
             else:
                 _drain(stream)
         return None
+
+    def _add(self, place: Place, name: str, reader: Reader, head: bytes) -> None:
+        """Take in a source."""
+        source = self._source(place, self._unique(name))
+        family = family_of(reader, head, name)
+        here = isinstance(place.origin, Once)
+        self.found.sources.append(Found(source, reader.name, family, rank_of(reader, name), here))
 
     def _reader(self, head: bytes, name: str, *, named: bool) -> Reader | None:
         """Return the reader to use; the one that reads everything leaves out what is plainly something else."""
@@ -504,15 +520,24 @@ def _unreadable(error: OSError) -> str:
     return f"cannot be read: {error.strerror or 'I/O error'}"
 
 
-def _walk(folder: str) -> Iterator[tuple[str, str | None]]:
-    """Yield the files below ``folder``, sorted by name at each level, and why one is not to be opened if so."""
+def _walk(folder: str) -> Iterator[tuple[str | Pieces, str | None]]:
+    """Yield the files below ``folder``, sorted by name at each level, and why one is not to be opened if so.
+
+    Files of one folder that may be a record together come first.
+    """
     waiting: list[tuple[str, os.DirEntry[str] | None]] = [(folder, None)]
     while waiting:
         path, entry = waiting.pop()
         try:
             if entry is None or entry.is_dir(follow_symlinks=False):
                 with os.scandir(path) as found:
-                    waiting += sorted(((child.path, child) for child in found), key=_by_name, reverse=True)
+                    children = sorted(((child.path, child) for child in found), key=_by_name, reverse=True)
+                pieces = pieces_in(path, (child.name for _, child in children if _is_file(child)))
+                if pieces is not None:
+                    yield pieces, None
+                    taken = set(pieces.names)
+                    children = [each for each in children if each[1].name not in taken]
+                waiting += children
             elif entry.is_symlink():
                 yield path, "a symbolic link"
             elif entry.is_file(follow_symlinks=False):
@@ -525,6 +550,13 @@ def _walk(folder: str) -> Iterator[tuple[str, str | None]]:
             if entry is None:
                 raise InputError(f"{path}: {_unreadable(error)}", path) from error
             yield path, _unreadable(error)
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file(follow_symlinks=False)
+    except OSError:
+        return False
 
 
 def _by_name(child: tuple[str, os.DirEntry[str] | None]) -> str:

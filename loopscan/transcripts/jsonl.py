@@ -110,7 +110,7 @@ def parse(data: bytes | str) -> Json:
 
 
 def parsed(text: Json) -> Json:
-    """Return what was written as a text of JSON, as arguments are in many formats; what is none comes back as it is."""
+    """Return what was written as a text of JSON, as arguments often are; what is none comes back as it is."""
     if not isinstance(text, str):
         return text
     try:

@@ -211,6 +211,8 @@ class Traits:
     normalisers: Mapping[str, str] = field(default_factory=dict)
     """What it takes out of recorded outcomes, or rebuilds in them, so that equal ones are equal: a sentence for each
     name. Each use is counted in :attr:`Source.normalised`."""
+    pieces: bool = False
+    """A folder with a file for each event may be one record; see :mod:`loopscan.transcripts.pieces`."""
     rank: int = 0
     """Of the sources that hold a session, the one with the lowest rank is believed first."""
 

@@ -30,6 +30,7 @@ class OpenHandsReader:
 
     name = "openhands"
     traits = Traits(
+        pieces=True,
         summary="events of OpenHands: its SDK, the classic application, and evaluations",
         recognised_by="events with a kind of the SDK, or actions and observations with a source",
         tools={"terminal": "exec", "execute_bash": "exec", "run": "exec"},
