@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -187,3 +189,43 @@ def test_following_costs_no_second_reading(tmp_path: Path) -> None:
     for _ in range(3):
         list(follower.look())
     assert [each.found.source.bytes for each in follower._followed.values()] == before == [len(LOOP)]
+
+
+def test_a_document_that_is_written_anew_with_each_message_shows_each_mark_once(tmp_path: Path) -> None:
+    whole = json.loads((FIXTURES / "gemini" / "checkpoint-herbs.json").read_text())
+    path = tmp_path / "checkpoint.json"
+    path.write_text(json.dumps(whole[:4]))
+    follower = followed(path)
+    shown = list(follower.look())
+    for end in range(6, len(whole) + 1, 3):
+        path.write_text(json.dumps(whole[:end]))
+        shown += follower.look()
+    path.write_text(json.dumps(whole))
+    shown += follower.look()
+    shown += follower.finish()
+    assert shown == rows(path)
+    assert [row["kind"] for row in shown] == ["warning", "block"]
+
+
+def test_a_database_is_followed_while_its_gateway_writes(tmp_path: Path) -> None:
+    entries = LOOP.splitlines()
+    path = tmp_path / "openclaw-agent.sqlite"
+    gateway = sqlite3.connect(path)
+    gateway.execute("PRAGMA journal_mode = WAL")
+    gateway.execute(
+        "CREATE TABLE transcript_events (session_id TEXT, seq INTEGER, event_json TEXT, created_at INTEGER)"
+    )
+    for seq, entry in enumerate(entries[:30]):
+        gateway.execute("INSERT INTO transcript_events VALUES ('s', ?, ?, 0)", (seq, entry.decode()))
+    gateway.commit()
+    follower = followed(path)
+    shown = list(follower.look())
+    assert [row["kind"] for row in shown] == ["warning"]
+    for row in rows_of[30:]:
+        gateway.execute("INSERT INTO transcript_events VALUES (?, ?, ?)", row)
+        gateway.commit()
+        shown += follower.look()
+    shown += follower.finish()
+    gateway.close()
+    assert [row["kind"] for row in shown] == ["warning", "block", "block", "run_end"]
+    assert without_source(shown) == without_source(rows(path))
