@@ -130,8 +130,8 @@ class SourceFacts:
     """Entries by kind that say something to the loop detection."""
     unused: dict[str, int] = field(default_factory=dict)
     """Entries by kind that do not."""
-    verdicts: Facts = field(default_factory=Facts)
-    """What it tells of sessions of which it holds nothing but verdicts of a live engine, as logs do."""
+    logged: Counter[str] = field(default_factory=Counter)
+    """Verdicts of a live engine on sessions of which it holds nothing else, as logs do, by kind."""
 
 
 @dataclass(slots=True)
@@ -152,8 +152,16 @@ class Inspection:
         return sum(source.report.problem_count for source in self.sources)
 
     def total(self) -> Facts:
-        """Return the facts of all sources together."""
+        """Return the facts of all sessions together."""
         return total(self.sources)
+
+    @property
+    def logged(self) -> Counter[str]:
+        """Verdicts that logs and the like tell of, by kind; the sessions that they are of may record them, too."""
+        found: Counter[str] = Counter()
+        for source in self.sources:
+            found.update(source.logged)
+        return found
 
     def by_format(self) -> dict[str, list[SourceFacts]]:
         """Return the sources by format, in alphabetical order."""
@@ -168,7 +176,12 @@ class Inspection:
             "schema": SCHEMA,
             "version": __version__,
             "sources": [
-                {**source_dict(source.report), "used": source.used, "unused": source.unused}
+                {
+                    **source_dict(source.report),
+                    "used": source.used,
+                    "unused": source.unused,
+                    "logged": _ordered(source.logged),
+                }
                 for source in self.sources
             ],
             "skipped": [{"path": file.path, "reason": file.reason} for file in self.skipped],
@@ -189,7 +202,12 @@ class Inspection:
                 }
                 for name, sources in self.by_format().items()
             },
-            "totals": {"sources": len(self.sources), "sessions": len(self.sessions), **self.total().to_dict()},
+            "totals": {
+                "sources": len(self.sources),
+                "sessions": len(self.sessions),
+                **self.total().to_dict(),
+                "logged": _ordered(self.logged),
+            },
             "problems": self.problems,
         }
 
@@ -249,7 +267,7 @@ class InspectSource:
             answer.report.add_problem(internal_error(source.name, source.lines, error))
         for each in answer.sessions:
             if each.facts.recorded and not each.facts.runs:
-                answer.verdicts.add(each.facts)
+                answer.logged.update(each.facts.recorded)
         sessions = [each for each in answer.sessions if each.facts.runs or not (each.facts.recorded or source.copies)]
         answer.sessions = sessions
         answer.report.take_counts(source, len(sessions), sum(each.facts.calls for each in sessions))
@@ -327,10 +345,9 @@ class _Account:
 
 
 def total(sources: Iterable[SourceFacts]) -> Facts:
-    """Return the facts of several sources together."""
+    """Return the facts of the sessions of several sources together."""
     found = Facts()
     for source in sources:
-        found.add(source.verdicts)
         for session in source.sessions:
             found.add(session.facts)
     return found

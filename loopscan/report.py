@@ -352,6 +352,12 @@ class Totals:
             "marks": {kind.value: self.marks[kind] for kind in Kind},
             "by_detector": dict(sorted(self.by_detector.items())),
             "by_tool": dict(sorted(self.by_tool.items())),
+            "recorded": {
+                "verdicts": self.recorded.total(),
+                "by_kind": dict(sorted(self.recorded.items())),
+                "agreeing": self.recorded_agreeing,
+                "not_reached": self.recorded_not_reached,
+            },
             "not_reached": self.not_reached.to_dict(),
         }
 

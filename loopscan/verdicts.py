@@ -61,7 +61,7 @@ def attach(sessions: Iterable[SessionReport], ruleset: Ruleset) -> Attached:
             theirs.setdefault(_home(session, recorded, kept, by_id), []).append(recorded)
         for home, verdicts in theirs.items():
             if home is not None:
-                kept[home] = replace(kept[home], recorded=_merged(kept[home].recorded, verdicts, ruleset))
+                kept[home] = _with(kept[home], verdicts, ruleset)
         if None in theirs:
             apart.append(replace(session, recorded=theirs[None]))
     return Attached(kept, apart)
@@ -100,6 +100,25 @@ def _goes_on(session: SessionReport, recorded: Recorded, *, else_armed: bool = F
         return True
     armed = {Kind.GUARD_ARMED, Kind.COMPACTION_ABORT}
     return recorded.kind == Kind.COMPACTION_ABORT and any(mark.kind in armed for _, mark in session.marks())
+
+
+def _with(session: SessionReport, told: Sequence[Recorded], ruleset: Ruleset) -> SessionReport:
+    """Return a session with verdicts that were told of it elsewhere, in its timelines too."""
+    merged = _merged(session.recorded, told, ruleset)
+    filled = {known: now for known, now in zip(session.recorded, merged, strict=False) if known != now}
+    runs = [
+        replace(
+            run,
+            steps=[
+                replace(step, recorded=filled.get(step.recorded, step.recorded)) if step.recorded in filled else step
+                for step in run.steps
+            ],
+        )
+        if filled and run.steps
+        else run
+        for run in session.runs
+    ]
+    return replace(session, recorded=merged, runs=runs)
 
 
 def _merged(known: Sequence[Recorded], told: Sequence[Recorded], ruleset: Ruleset) -> list[Recorded]:

@@ -184,7 +184,9 @@ def remarks(report: Report, fail_on: FailOn, code: int, *, text_shown: bool) -> 
         yield f"judged without a configuration: {report.found_config.reason}"
     elsewhere = sum(len(session.recorded) for session in report.elsewhere)
     if elsewhere:
-        yield f"{elsewhere} recorded verdicts are of {len(report.elsewhere)} sessions that are not here"
+        verdicts = f"{elsewhere} recorded {'verdict is' if elsewhere == 1 else 'verdicts are'}"
+        sessions = "a session that is" if len(report.elsewhere) == 1 else f"{len(report.elsewhere)} sessions that are"
+        yield f"{verdicts} of {sessions} not here"
     if not text_shown or fail_on is not FailOn.NEVER:
         for note in report.silenced:
             yield f"detectors are silenced: {note.message}"

@@ -57,6 +57,8 @@ def _together(inspection: Inspection) -> Iterator[RenderableType]:
         named = ", ".join(f"{shown_name(agent, _TOOL)} {number(count)}" for agent, count in sorted(agents.items()))
         table.add_row("of agents", safe(named))
     _add_facts(table, inspection.total())
+    if inspection.logged:
+        table.add_row("in logs", safe(f"{_verdicts(inspection.logged)}, which their sessions may record as well"))
     left_out = copied([source.report for source in inspection.sources])
     if left_out:
         table.add_row("copies", safe(left_out))
@@ -80,8 +82,10 @@ def _by_format(inspection: Inspection) -> Iterator[RenderableType]:
         facts = total(sources)
         sessions = sum(len(source.sessions) for source in sources)
         faults = sum(source.report.problem_count for source in sources)
-        counts = (len(sources), sessions, facts.runs, facts.calls, facts.tokens, faults)
-        table.add_row(safe(name, limit=_TOOL), *(safe(number(count)) for count in counts))
+        counts = [number(count) for count in (len(sources), sessions, facts.runs, facts.calls, facts.tokens, faults)]
+        if facts.responses and not facts.tokens:
+            counts[4] = "not on record"
+        table.add_row(safe(name, limit=_TOOL), *(safe(count) for count in counts))
     yield table
 
 
@@ -140,8 +144,11 @@ def _add_facts(table: Table, facts: Facts) -> None:
         cost = f" · {money(facts.cost_usd)}" if facts.cost_usd else ""
         table.add_row("tokens", safe(f"{number(facts.tokens)}{f' ({words})' if words else ''}{cost}"))
     if facts.recorded:
-        verdicts = ", ".join(counted(count, kind_words(kind)) for kind, count in sorted(facts.recorded.items()))
-        table.add_row("live", safe(f"{clean(verdicts, 400)} on record"))
+        table.add_row("live", safe(f"{_verdicts(facts.recorded)} on record"))
+
+
+def _verdicts(counter: Counter[str]) -> str:
+    return clean(", ".join(counted(count, kind_words(kind)) for kind, count in sorted(counter.items())), 400)
 
 
 _FATES = {
@@ -163,6 +170,7 @@ def _calls(facts: Facts) -> str:
 
 def _most(counter: Counter[str], most: int) -> str:
     ordered = sorted(counter.items(), key=lambda item: (-item[1], item[0]))
-    shown = ", ".join(f"{shown_name(name, _TOOL) or '(no name)'} {number(count)}" for name, count in ordered[:most])
+    named = ((shown_name(name.replace(", ", "/"), _TOOL) or "(no name)", count) for name, count in ordered[:most])
+    shown = ", ".join(f"{name} {number(count)}" for name, count in named)
     rest = len(ordered) - most
     return f"{shown} and {number(rest)} more" if rest > 0 else shown

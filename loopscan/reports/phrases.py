@@ -53,12 +53,14 @@ def money(dollars: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a length of time in seconds, minutes or hours."""
+    """Return a length of time in seconds, minutes, hours or days."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     if seconds < 5400:
         return f"{seconds / 60:.1f} min"
-    return f"{seconds / 3600:.1f} h"
+    if seconds < 172_800:
+        return f"{seconds / 3600:.1f} h"
+    return f"{seconds / 86_400:.0f} days"
 
 
 def saved(value: Saved) -> str:

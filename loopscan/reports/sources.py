@@ -79,10 +79,11 @@ def copies(sources: Sequence[SourceReport]) -> Iterator[RenderableType]:
     if not rows:
         return
     yield heading("Entries that were left out as copies")
-    table = grid({"no_wrap": True, "justify": "right"}, {"ratio": 1}, {"ratio": 1, "style": "dim"})
+    table = grid({"no_wrap": True, "justify": "right"}, {"ratio": 1})
     for path, of, entries in rows:
         where = "recorded again in the same source" if of == path else f"taken from {of}"
-        table.add_row(safe(number(entries)), safe(path, limit=_SOURCE), safe(where, limit=_MESSAGE))
+        table.add_row(safe(number(entries)), safe(path, limit=_MESSAGE))
+        table.add_row("", safe(where, "dim", _MESSAGE))
     yield table
 
 

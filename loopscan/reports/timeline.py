@@ -182,15 +182,15 @@ def _vary(groups: list[Group]) -> list[Group]:
             varied += rows
             continue
         first = rows[0].rows[0]
-        times = sum(group.rounds * group.rows[0].times for group in rows)
-        varied.append(Group([Row(first.step, times, rows[-1].last_batch, varied=True)], 1, rows[-1].last_batch))
+        varied.append(Group([Row(first.step, len(rows), rows[-1].last_batch, varied=True)], 1, rows[-1].last_batch))
     return varied
 
 
 def _kind_of_call(group: Group) -> tuple[object, ...] | None:
-    """Return what calls have in common that differ in their arguments alone; nothing for other rows."""
-    step = group.rows[0].step
-    return (step.tool, step.became) if len(group.rows) == 1 and step.kind == "calls" else None
+    """Return what single calls have in common that differ in their arguments alone; nothing for other rows."""
+    row = group.rows[0]
+    single = len(group.rows) == 1 and group.rounds == 1 and row.times == 1 and row.step.kind == "calls"
+    return (row.step.tool, row.step.became) if single else None
 
 
 def _trim(groups: list[Group]) -> list[Group]:
