@@ -67,6 +67,18 @@ class Follower:
         """How many sources are being followed."""
         return len(self._followed)
 
+    @property
+    def finished(self) -> bool:
+        """Whether nothing more can come: all that is followed are streams, and they have ended."""
+        return bool(self._followed) and all(
+            each.over and each.found.source.path is None for each in self._followed.values()
+        )
+
+    @property
+    def complaints(self) -> list[str]:
+        """What was named and cannot be read, a line each."""
+        return [complaint for source in self._unread for complaint in source.complaints()]
+
     def look(self) -> Iterator[dict[str, Any]]:
         """Look once whether there is more, and yield each new mark: a row as in the report ``jsonl``."""
         if self._looks % DISCOVER_EVERY == 0:

@@ -147,6 +147,11 @@ class Inspection:
         return [session for source in self.sources for session in source.sessions]
 
     @property
+    def unread_files(self) -> list[Skipped]:
+        """What was found and might be a transcript, but could not be read, or not to its end."""
+        return [file for file in self.skipped if file.unread]
+
+    @property
     def problems(self) -> int:
         """How many problems the sources had in all."""
         return sum(source.report.problem_count for source in self.sources)

@@ -33,8 +33,11 @@ SCHEMA = "loopscan.replay/1"
 MOST_PROBLEMS = 1000
 #: The kind of problem that says that a source could not be read.
 UNREADABLE = "unreadable"
+#: The kind of problem that says that a source could not be read to its end.
+READ_ERROR = "read-error"
 #: The kind of problem that says that loopscan itself failed on a source.
 INTERNAL_ERROR = "internal-error"
+_FAILURES = frozenset({UNREADABLE, READ_ERROR, INTERNAL_ERROR})
 
 
 @dataclass(slots=True)
@@ -162,7 +165,7 @@ class SourceReport:
     def add_problem(self, problem: Problem) -> None:
         """Count a problem, and keep it unless there are too many to keep."""
         self.problem_count += 1
-        if len(self.problems) < MOST_PROBLEMS or problem.kind in (UNREADABLE, INTERNAL_ERROR):
+        if len(self.problems) < MOST_PROBLEMS or problem.kind in _FAILURES:
             self.problems.append(problem)
 
     def take_counts(self, source: Source, sessions: int, calls: int) -> None:
@@ -190,7 +193,14 @@ class SourceReport:
     @property
     def failures(self) -> list[Problem]:
         """Why the source could not be read, or not to its end; empty for one that was."""
-        return [problem for problem in self.problems if problem.kind in (UNREADABLE, INTERNAL_ERROR)]
+        return [problem for problem in self.problems if problem.kind in _FAILURES]
+
+    def complaints(self) -> list[str]:
+        """Return why the source could not be read, or not to its end, a line each that names it."""
+        return [
+            f"{self.path}: {problem.detail}" if problem.kind == READ_ERROR else problem.detail
+            for problem in self.failures
+        ]
 
 
 @dataclass(slots=True, repr=False)
@@ -229,6 +239,11 @@ class Report:
     def unread(self, error: InputError) -> None:
         """Add a source that was named and cannot be read."""
         self.sources.append(SourceReport.unread(error))
+
+    @property
+    def unread_files(self) -> list[Skipped]:
+        """What was found and might be a transcript, but could not be read, or not to its end."""
+        return [file for file in self.skipped if file.unread]
 
     @property
     def problems(self) -> int:

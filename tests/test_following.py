@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ def test_a_file_that_grows_shows_what_the_whole_would(tmp_path: Path, cuts: list
     path.write_bytes(LOOP[: places[1]])
     follower = followed(path)
     found = list(follower.look())
-    for start, end in zip(places[1:], places[2:], strict=False):
+    for start, end in pairwise(places[1:]):
         append(path, LOOP[start:end])
         found += follower.look()
     found += follower.look()
@@ -212,16 +213,14 @@ def test_a_database_is_followed_while_its_gateway_writes(tmp_path: Path) -> None
     path = tmp_path / "openclaw-agent.sqlite"
     gateway = sqlite3.connect(path)
     gateway.execute("PRAGMA journal_mode = WAL")
-    gateway.execute(
-        "CREATE TABLE transcript_events (session_id TEXT, seq INTEGER, event_json TEXT, created_at INTEGER)"
-    )
-    for seq, entry in enumerate(entries[:30]):
-        gateway.execute("INSERT INTO transcript_events VALUES ('s', ?, ?, 0)", (seq, entry.decode()))
+    gateway.execute("CREATE TABLE transcript_events (session_id TEXT, seq INTEGER, event_json TEXT)")
+    events = [("s", seq, entry.decode()) for seq, entry in enumerate(entries)]
+    gateway.executemany("INSERT INTO transcript_events VALUES (?, ?, ?)", events[:30])
     gateway.commit()
     follower = followed(path)
     shown = list(follower.look())
     assert [row["kind"] for row in shown] == ["warning"]
-    for row in rows_of[30:]:
+    for row in events[30:]:
         gateway.execute("INSERT INTO transcript_events VALUES (?, ?, ?)", row)
         gateway.commit()
         shown += follower.look()

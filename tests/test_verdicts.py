@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from loopscan.events import Recorded, Where
 from loopscan.marks import Detector, Kind
 from loopscan.replayer import replay
-from loopscan.report import SessionReport, agreement
+from loopscan.report import RunReport, SessionReport, Step, agreement
 from loopscan.rulesets import ruleset
 from loopscan.verdicts import Attached, attach, stands_apart
 from tests.reports.samples import START, mark, run, session, shown
@@ -254,3 +254,16 @@ def test_transcript_and_log_together_tell_all_that_the_live_engine_did_and_the_r
         if event["kind"] in KINDS
     )
     assert [live.recorded for live in lives if not live.agrees] == []
+
+
+def test_a_verdict_that_both_tell_of_is_one_in_the_timeline_too() -> None:
+    """The session records a warning without its detector, which the log adds: its row in the timeline is the same."""
+    kept = Recorded("r0", Where(9, "e", START), "warning", "call_1", "read", None, 10)
+    told = Recorded("", Where(1, None, START), "warning", None, "read", "generic_repeat", 10)
+    made = SessionReport("s.jsonl", "s", recorded=[kept], calls=1)
+    made.runs = [RunReport(0, None, calls=1, steps=[Step("recorded", recorded=kept)])]
+    (found,) = attach([made, SessionReport("gateway.log", "s", recorded=[told])], ruleset("2026.9")).sessions
+    (recorded,) = found.recorded
+    assert recorded.detector == "generic_repeat"
+    assert [step.recorded for run_ in found.runs for step in run_.steps] == [recorded]
+    assert made.runs[0].steps[0].recorded is kept, "nothing that was given is changed"

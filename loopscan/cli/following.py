@@ -41,8 +41,14 @@ def follow_until_interrupted(planned: Plan, format_: str, *, debug: bool) -> Rep
                 marks += 1
                 if interrupted():
                     break
+            if follower.finished:
+                break
             if not said and not interrupted():
                 said = True
+                if follower.complaints and not follower.sources:
+                    break  # the report says what is wrong
+                for complaint in follower.complaints:
+                    say(f"error: {complaint}")
                 say(f"following {counted(follower.sources, 'source')}; interrupt to end")
             _sleep(interrupted)
         for row in follower.finish():

@@ -79,18 +79,20 @@ def inspect(
 
 def exit_code(inspection: Inspection, *, skip_errors: bool, allow_empty: bool) -> int:
     """Return the exit code: 3 for input that could not be read, or if there was none."""
-    if any(source.report.failures for source in inspection.sources) and not skip_errors:
+    failed = inspection.unread_files or any(source.report.failures for source in inspection.sources)
+    if failed and not skip_errors:
         return NO_INPUT
     return 0 if inspection.sessions or allow_empty else NO_INPUT
 
 
 def remarks(inspection: Inspection, code: int) -> Iterator[str]:
     """Yield what is to be said beside the answer, a line each."""
-    failures = [problem.detail for source in inspection.sources for problem in source.report.failures]
+    failures = [complaint for source in inspection.sources for complaint in source.report.complaints()]
+    failures += [f"{file.path}: {file.reason}" for file in inspection.unread_files]
     for detail in failures:
         yield f"error: {detail}"
     if code == NO_INPUT and not inspection.sessions and not failures:
-        yield nothing_found(inspection.skipped)
+        yield nothing_found(inspection.skipped, len(inspection.sources))
 
 
 def _print(inspection: Inspection, format_: Format, *, quiet: bool, verbose: bool) -> None:

@@ -25,7 +25,9 @@ ConfigFile = Annotated[
 ]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", help="Override one field, such as warningThreshold=8.", metavar="NAME=VALUE"),
+    typer.Option(
+        "--set", help="Override one field: enabled=true, or with 2026.6 warningThreshold=8.", metavar="NAME=VALUE"
+    ),
 ]
 InputFormat = Annotated[
     str | None,

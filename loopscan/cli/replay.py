@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -145,7 +145,10 @@ def replay(
             with progress_of("replaying", done, shown=not quiet) as progress:
                 report = carry_out(planned, jobs=jobs, progress=progress, debug=debug)
         code = exit_code(report, fail_on, skip_errors=skip_errors, allow_empty=allow_empty)
-        for line in remarks(report, fail_on, code, text_shown=text_shown):
+        for line in (
+            *without_effect(report, planned.options.tool_map),
+            *remarks(report, fail_on, code, text_shown=text_shown),
+        ):
             say(line)
         write_all(report, ready, Options(previews=not no_previews, verbose=verbose, quiet=quiet))
     except KeyboardInterrupt:
@@ -158,7 +161,7 @@ def replay(
 
 def exit_code(report: Report, fail_on: FailOn, *, skip_errors: bool, allow_empty: bool) -> int:
     """Return the exit code: input that could not be read goes before findings at or above ``fail_on``."""
-    if any(source.failures for source in report.sources) and not skip_errors:
+    if (report.unread_files or any(source.failures for source in report.sources)) and not skip_errors:
         return NO_INPUT
     if not report.sessions and not allow_empty:
         return NO_INPUT
@@ -170,16 +173,27 @@ def findings(report: Report, fail_on: FailOn) -> int:
     return sum(severity(mark.kind) >= _FROM[fail_on] for session in report.sessions for _, mark in session.marks())
 
 
+def without_effect(report: Report, tool_map: Mapping[str, str]) -> Iterator[str]:
+    """Yield a line for what ``--tool-map`` says of tools that nobody called."""
+    judged = {tool for source in report.sources for tool in source.tools}
+    for tool, name in tool_map.items():
+        if tool != name and tool not in judged:
+            yield f"--tool-map {tool}={name}: there is no call of {tool}; loopscan inspect lists the tools"
+
+
 def remarks(report: Report, fail_on: FailOn, code: int, *, text_shown: bool) -> Iterator[str]:
     """Yield what is to be said beside the report, a line each: the exit code must not come as a surprise."""
-    failures = [problem.detail for source in report.sources for problem in source.failures]
+    failures = [complaint for source in report.sources for complaint in source.complaints()]
+    failures += [f"{file.path}: {file.reason}" for file in report.unread_files]
     for detail in failures:
         yield f"error: {detail}"
     if code == NO_INPUT and not report.sessions and not failures:
-        yield nothing_found(report.skipped)
+        yield nothing_found(report.skipped, len(report.sources))
     if report.found_config.path is not None:
         config = report.found_config.path
         yield f"judged with {config}, which lies in a folder that was named; --no-config does without"
+    if report.found_config.above is not None:
+        yield f"{report.found_config.above} was found, but not used: give it by --config, or name its folder"
     if report.found_config.reason is not None:
         yield f"judged without a configuration: {report.found_config.reason}"
     elsewhere = sum(len(session.recorded) for session in report.elsewhere)

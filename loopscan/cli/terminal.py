@@ -35,8 +35,13 @@ def quiet_stdout() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def nothing_found(skipped: Sequence[Skipped]) -> str:
+def nothing_found(skipped: Sequence[Skipped], sources: int) -> str:
     """Return the line that says that there was no transcript, and what there was."""
+    if sources:
+        what = "source was read and holds" if sources == 1 else "sources were read and hold"
+        return (
+            f"error: {sources} {what} no session; loopscan inspect shows what was found, --allow-empty lets it pass"
+        )
     reasons = Counter(file.reason for file in skipped)
     words = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common(3))
     looked = f" ({len(skipped)} files skipped: {words})" if words else ""

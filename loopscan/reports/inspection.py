@@ -47,7 +47,7 @@ def write(inspection: Inspection, out: TextIO, options: Options) -> None:
 def _together(inspection: Inspection) -> Iterator[RenderableType]:
     yield heading("Found")
     table = fields()
-    unread = sum(bool(source.report.failures) for source in inspection.sources)
+    unread = sum(bool(source.report.failures) for source in inspection.sources) + len(inspection.unread_files)
     table.add_row("sources", safe(counted(len(inspection.sources), "source")))
     if unread:
         table.add_row("unread", safe(f"{counted(unread, 'source')} not read, or not to the end", "bold red"))

@@ -81,6 +81,12 @@ class Found:
     """Whether it can be read in this process alone, and once: it is a stream that came in here."""
 
 
+class Unread(str):
+    """The reason why something could not be read, which might have been a transcript."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Skipped:
     """A file of a folder or an archive that is not read, and why."""
@@ -88,6 +94,11 @@ class Skipped:
     path: str
     reason: str
     """A few words, free of the file's content."""
+
+    @property
+    def unread(self) -> bool:
+        """Whether it may be a transcript that could not be read, or not to its end."""
+        return isinstance(self.reason, Unread)
 
 
 @dataclass(slots=True)
@@ -409,9 +420,9 @@ class _Search:
         except OverLimitError as ending:
             if inside:
                 raise
-            return f"{ending.strerror}; what follows is not read"
+            return Unread(f"{ending.strerror}; what follows is not read")
         except OSError as ending:
-            return f"{ending.strerror or 'I/O error'}; what follows is not read"
+            return Unread(f"{ending.strerror or 'I/O error'}; what follows is not read")
 
     def _member(self, place: Place, name: str, member: Member, packed: int, meter: Meter) -> None:
         reason = member.reason
@@ -516,8 +527,8 @@ def _drain(stream: Raw) -> None:
         return
 
 
-def _unreadable(error: OSError) -> str:
-    return f"cannot be read: {error.strerror or 'I/O error'}"
+def _unreadable(error: OSError) -> Unread:
+    return Unread(f"cannot be read: {error.strerror or 'I/O error'}")
 
 
 def _walk(folder: str) -> Iterator[tuple[str | Pieces, str | None]]:

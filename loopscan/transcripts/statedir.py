@@ -13,6 +13,8 @@ CONFIGS: Final = ("openclaw.json", "clawdbot.json", "moltbot.json")
 
 _FOLDERS: Final = frozenset((".openclaw", ".clawdbot", ".moltbot"))
 _AGENTS: Final = "agents"
+#: How far below its state folder a session lies: ``agents/main/sessions/cold/1.jsonl.zst``.
+_DEPTH: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,8 @@ class StateConfig:
     path: Path | None = None
     reason: str | None = None
     """One sentence, where there are several to choose from; ``None`` where there is none at all."""
+    above: Path | None = None
+    """One that lies in a state folder of which only a part was named: it is not used."""
 
 
 def state_config(paths: Iterable[str | os.PathLike[str]]) -> StateConfig:
@@ -30,6 +34,7 @@ def state_config(paths: Iterable[str | os.PathLike[str]]) -> StateConfig:
     A folder is one if it is named like one, ``~/.openclaw``, or holds a folder ``agents``, and a configuration
     lies in it. If several hold different ones, none is chosen.
     """
+    paths = list(paths)
     found: dict[Path, Path] = {}
     for path in paths:
         try:
@@ -41,7 +46,22 @@ def state_config(paths: Iterable[str | os.PathLike[str]]) -> StateConfig:
     if len(found) > 1:
         names = ", ".join(str(config) for config in found.values())
         return StateConfig(reason=f"each of these may hold, so none of them is used: {names}; choose with --config")
-    return StateConfig(next(iter(found.values()), None))
+    if found:
+        return StateConfig(next(iter(found.values())))
+    return StateConfig(above=_above(paths))
+
+
+def _above(paths: Iterable[str | os.PathLike[str]]) -> Path | None:
+    """Return the configuration of the state folder that a path lies in."""
+    for path in paths:
+        try:
+            folders = Path(os.path.abspath(path)).parents[:_DEPTH]  # noqa: PTH100 - links are not to be followed here
+            config = next((each for folder in folders if (each := _config_in(folder)) is not None), None)
+        except (OSError, ValueError, RuntimeError):
+            continue
+        if config is not None:
+            return config
+    return None
 
 
 def _config_in(folder: Path) -> Path | None:

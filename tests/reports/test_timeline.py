@@ -59,3 +59,11 @@ def test_calls_of_one_tool_with_ever_other_arguments_are_one_row() -> None:
 def test_three_are_still_shown_one_by_one() -> None:
     steps = [calls("exec", batch=n, signature=str(n), preview=str(n)) for n in range(3)]
     assert len(folded(*steps, Step("mark", mark=MARK))) == 4
+
+
+def test_calls_that_repeat_are_not_hidden_among_those_that_vary() -> None:
+    before = [calls("exec", batch=n, signature=str(n), preview=str(n)) for n in range(6)]
+    after = [calls("exec", batch=20 + n, signature=f"t{n}", preview=f"t{n}") for n in range(4)]
+    groups = folded(*before, calls("exec", 10, signature="same"), *after, Step("mark", mark=MARK))
+    rows = [row for group in groups[:-1] for row in group.rows]
+    assert [(row.varied, row.times) for row in rows] == [(True, 6), (False, 10), (True, 4)]

@@ -385,3 +385,25 @@ def test_of_recorded_files_only_those_of_this_format_are_taken() -> None:
             if READER.recognise(stream.read(1 << 16), str(path)):
                 taken.add(path.parent.name)
     assert taken == {"openai-messages"}
+
+
+def test_messages_alone_that_go_on_from_those_before_count_once() -> None:
+    """As a logger writes them that knows of no responses: all messages so far, again and again."""
+    messages: list[dict[str, Any]] = [GO]
+    logged = []
+    for number in range(5):
+        messages = [*messages, asks((f"c{number}", "look")), tool(f"c{number}", "same")]
+        logged.append({"ts": number, "model": "m", "messages": messages})
+    events, source = read(lines(*logged))
+    assert sum(len(turn.calls) for turn in of(Turn, events)) == 5
+    assert len(of(SessionStarted, events)) == 1
+    assert source.copies == {source.name: 4}
+
+
+def test_conversations_that_are_equal_or_have_other_names_are_told_apart() -> None:
+    short = [GO, asks(("c1", "look"))]
+    longer = [*short, tool("c1", "same")]
+    events, _ = read(lines({"messages": short}, {"messages": short}))
+    assert len(of(SessionStarted, events)) == 2
+    events, _ = read(lines({"id": "a", "messages": short}, {"id": "b", "messages": longer}))
+    assert len(of(SessionStarted, events)) == 2

@@ -56,3 +56,15 @@ def test_of_several_that_differ_none_is_used_and_the_reason_is_told(tmp_path: Pa
     assert found.path is None
     assert str(one / "openclaw.json") in str(found.reason)
     assert "--config" in str(found.reason)
+
+
+def test_a_configuration_above_what_was_named_is_told_and_not_used(tmp_path: Path) -> None:
+    home = tmp_path / ".openclaw"
+    sessions = home / "agents" / "main" / "sessions"
+    sessions.mkdir(parents=True)
+    (home / "openclaw.json").write_text("{}")
+    (sessions / "s.jsonl").write_text("")
+    for named in (sessions, sessions / "s.jsonl", home / "agents"):
+        assert state_config([named]) == StateConfig(above=home / "openclaw.json")
+    assert state_config([home]) == StateConfig(home / "openclaw.json")
+    assert state_config([tmp_path]) == StateConfig()

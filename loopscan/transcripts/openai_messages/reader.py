@@ -108,9 +108,6 @@ class _File:
             reply = reply_in(body) if messages is not None else None
             if messages is None:
                 self._source.count(string(body.get("role")) or string(body.get("type")) or "other", used=False)
-            elif reply is None:
-                self._source.count("conversation", used=True)
-                self._conversation(body, messages, where)
             else:
                 for log, replaced in self._logs.add(Log(body, messages, reply, where, line.size)):
                     self._log(log, replaced=replaced)
@@ -170,36 +167,30 @@ class _File:
         name = self._unique(name_of(body, self._stem, self._conversations))
         return Conversation(self._dialogues.start(name, where, model=string(body.get("model")) or model))
 
-    def _conversation(self, body: Object, messages: list[Json], where: Where) -> Conversation:
-        talk = self._begin(body, where)
-        for message in messages:
-            self._tell(talk, message, where)
-        self._dialogues.end(talk.dialogue.session)
-        return talk
-
     def _log(self, log: Log, *, replaced: bool) -> None:
         """Tell a log of a request, unless another one stands for it."""
         giver = self._source.name if replaced else self._giver(log)
         if giver is not None:
             self._source.copies[giver] += 1
             return
-        self._source.count("request", used=True)
-        talk = self._begin(log.body, log.where, log.reply.known.model)
+        reply = log.reply
+        self._source.count("conversation" if reply is None else "request", used=True)
+        talk = self._begin(log.body, log.where, reply.known.model if reply is not None else None)
         for place, message in enumerate(log.messages):
             known = log.known.get(place, NOTHING)
             self._tell(talk, message, Where(log.where.line, None, known.time), known)
-        reply = log.reply
-        where = Where(log.where.line, log.where.entry, reply.known.time)
-        if reply.message is None:
-            talk.failed(where, reply.known)
-        else:
-            talk.take({"content": None, **reply.message, "role": "assistant"}, where, 0, reply.known)
+        if reply is not None:
+            where = Where(log.where.line, log.where.entry, reply.known.time)
+            if reply.message is None:
+                talk.failed(where, reply.known)
+            else:
+                talk.take({"content": None, **reply.message, "role": "assistant"}, where, 0, reply.known)
         self._dialogues.end(talk.dialogue.session)
 
     def _giver(self, log: Log) -> str | None:
         """Return the other source that holds all messages of a log, that of the response too."""
         ledger = self._source.ledger
-        if ledger is None:
+        if ledger is None or (log.reply is None and not log.answered):
             return None
         session = _family(log.opening)
         *earlier, last = log.steps

@@ -22,6 +22,8 @@ _SESSIONS = ("session_id", "sessionId", "conversation_id", "conversationId", "th
 #: What names an item of a file with many.
 _ITEMS = ("task_id", "instance_id", "sample_id", "trace_id", "id")
 _TRIALS = ("trial", "trial_id", "seed", "run")
+#: What an object calls the response, in logs of requests.
+_RESPONSES = ("response", "response_body", "completion")
 _SUFFIX = re.compile(r"(?:\.jsonl?)?(?:\.(?:gz|zst))?\Z")
 _LONGEST_NAME = 200
 
@@ -61,7 +63,7 @@ def messages_in(body: Object) -> list[Json] | None:
 
 def reply_in(body: Object) -> Reply | None:
     """Return the response that a log holds beside the messages of its request, ``None`` if it holds none."""
-    response = body.get("response", body.get("response_body"))
+    response = next((body[name] for name in _RESPONSES if name in body), None)
     if isinstance(response, str):
         response = {"role": "assistant", "content": response}
     elif not isinstance(response, dict):

@@ -1,0 +1,88 @@
+"""What may have been a transcript and could not be read is an error wherever it lies, and everything else is read."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+SESSION = (FIXTURES / "clean" / "paging.jsonl").read_bytes()
+
+
+def run(command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", "loopscan", command, *arguments]
+    return subprocess.run(line, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "whole.jsonl").write_bytes(SESSION)
+    (tmp_path / "notes.txt").write_text("nothing of interest")
+    return tmp_path
+
+
+def archive(path: Path) -> None:
+    held = io.BytesIO()
+    with tarfile.open(fileobj=held, mode="w:gz") as made:
+        made.add(FIXTURES / "clean", "clean")
+    path.write_bytes(held.getvalue()[: len(held.getvalue()) // 2])
+
+
+@pytest.mark.parametrize("command", ["replay", "inspect"])
+def test_damaged_containers_in_a_folder_are_errors(folder: Path, command: str) -> None:
+    archive(folder / "cut.tar.gz")
+    (folder / "cut.jsonl.gz").write_bytes(gzip.compress(SESSION)[:-200])
+    done = run(command, str(folder), "--format", "json")
+    assert done.returncode == 3
+    said = done.stderr.splitlines()
+    assert any(
+        "cut.tar.gz: the compressed data ends in the middle; what follows is not read" in line for line in said
+    )
+    assert any("cut.jsonl.gz: reading stopped here: the compressed data ends" in line for line in said)
+    assert not any("notes.txt" in line for line in said)
+    totals = json.loads(done.stdout)["totals"]
+    assert totals["sessions"] >= 2
+    assert run(command, str(folder), "--skip-errors").returncode == 0
+    assert "not read, or not to the end" in run(command, str(folder), "-q").stdout
+
+
+@pytest.mark.parametrize("command", ["replay", "inspect"])
+def test_what_is_no_transcript_in_a_folder_is_no_error(folder: Path, command: str) -> None:
+    done = run(command, str(folder))
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_sources_without_sessions_are_told_from_no_sources(tmp_path: Path) -> None:
+    log = FIXTURES / "openclaw-log" / "gateway.log"
+    done = run("replay", str(log))
+    assert done.returncode == 3
+    assert "1 source was read and holds no session" in done.stderr
+    assert "3 recorded verdicts are of a session that is not here" in done.stderr
+    assert "no transcript found" in run("replay", str(tmp_path)).stderr
+
+
+def test_tools_that_nobody_called_are_named_if_they_are_mapped(folder: Path) -> None:
+    done = run("replay", str(folder), "--tool-map", "nosuch=exec", "--tool-map", "exec=")
+    assert (
+        done.stderr
+        == "loopscan: --tool-map nosuch=exec: there is no call of nosuch; loopscan inspect lists the tools\n"
+    )
+    assert done.returncode == 0
+
+
+def test_following_what_is_not_there_is_an_error_and_a_stream_ends_it(folder: Path) -> None:
+    done = run("replay", "--follow", str(folder / "gone"))
+    assert done.returncode == 3
+    assert done.stderr.count("gone: no such file or folder") == 1
+    line = [sys.executable, "-m", "loopscan", "replay", "--follow", "-", "--ruleset", "2026.9"]
+    loop = (FIXTURES / "detectors" / "read-notes.jsonl").read_bytes()
+    done_ = subprocess.run(line, input=loop, capture_output=True, check=False, timeout=60)
+    assert done_.returncode == 0
+    assert len(done_.stdout.splitlines()) == 4
