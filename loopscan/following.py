@@ -20,6 +20,7 @@ from loopscan.replayer import Plan, SourceReplay, add, bring_home
 from loopscan.report import UNREADABLE, Report, SourceReport, internal_error
 from loopscan.transcripts.discover import Found, Skipped
 from loopscan.transcripts.ledger import Ledger
+from loopscan.transcripts.openclaw.readonly import MAGIC as SQLITE_MAGIC
 from loopscan.transcripts.reader import readers
 
 #: A new file is looked for at every so many looks at the known ones.
@@ -27,6 +28,8 @@ DISCOVER_EVERY = 5
 
 #: What tells that a file is still the one that it was: device, inode, size, time of change in nanoseconds.
 _Stamp = tuple[int, int, int, int]
+#: How much of the start and of the end of what was there is compared to tell that a file was only added to, in bytes.
+_COMPARED = 4096
 
 
 #: What makes two marks of one source the same.
@@ -39,6 +42,8 @@ class _Followed:
 
     found: Found
     stamp: _Stamp | None
+    held: bytes = b""
+    """The start and the end of what was there at the latest look."""
     replaying: SourceReplay = field(init=False)
     events: Iterator[Event] = field(init=False)
     started: bool = False
@@ -73,6 +78,16 @@ class Follower:
         return bool(self._followed) and all(
             each.over and each.found.source.path is None for each in self._followed.values()
         )
+
+    @property
+    def still(self) -> int:
+        """How many of the sources are read once and not followed: packed and remote ones."""
+        return sum(each.found.source.path is None and not each.found.here for each in self._followed.values())
+
+    def give_up_streams(self) -> None:
+        """Read no more of what came in as a stream: somebody interrupted while it was waited for."""
+        for each in self._followed.values():
+            each.over = each.over or each.found.here
 
     @property
     def complaints(self) -> list[str]:
@@ -125,15 +140,17 @@ class Follower:
             self._begin(each)
         elif each.started and now == before:
             return
-        elif before is not None and (now is None or now[:2] != before[:2] or now[2] < before[2]):
-            # Replaced, cut or gone: what is still open is read to its end first.
-            each.found.source.follow = False
-            yield from self._pull(each)
+        elif before is not None and (now is None or not _is_continued(each, before, now)):
+            # Gone or replaced: what is still open is read to its end first. Cut or written anew: there is nothing left.
+            if now is None or now[:2] != before[:2]:
+                each.found.source.follow = False
+                yield from self._pull(each)
             each.over = True
             if now is None:
                 return
             self._begin(each)
         each.stamp = now
+        each.held = _ends(each.found.source.path, now)
         yield from self._pull(each)
 
     def _begin(self, each: _Followed) -> None:
@@ -167,6 +184,27 @@ class Follower:
                 raise
             replaying.report.add_problem(internal_error(source.name, source.lines, error))
         each.over = True
+
+
+def _is_continued(each: _Followed, before: _Stamp, now: _Stamp) -> bool:
+    """Say whether a file is the one that it was, with something added. A database may change anywhere."""
+    if now[:2] != before[:2] or now[2] < before[2]:
+        return False
+    return each.held.startswith(SQLITE_MAGIC) or _ends(each.found.source.path, before) == each.held
+
+
+def _ends(path: Path | None, stamp: _Stamp | None) -> bytes:
+    """Return the start and the end of what a file held when it had ``stamp``."""
+    if path is None or stamp is None:
+        return b""
+    size = stamp[2]
+    try:
+        with path.open("rb") as stream:
+            start = stream.read(min(size, _COMPARED))
+            stream.seek(max(size - _COMPARED, 0))
+            return start + stream.read(min(size, _COMPARED))
+    except OSError:
+        return b""
 
 
 def _stamp(path: Path | None) -> _Stamp | None:

@@ -10,9 +10,11 @@ from functools import partial
 from multiprocessing import get_context
 from typing import Protocol, TypeVar
 
+from loopscan.errors import InputError
 from loopscan.transcripts.discover import Discovery, Found
 from loopscan.transcripts.ledger import Ledger
 
+_CHUNK_BYTES = 1 << 20
 _Answer_co = TypeVar("_Answer_co", covariant=True)
 _Answer = TypeVar("_Answer")
 
@@ -33,7 +35,8 @@ def work_on(found: Discovery, work: Work[_Answer], jobs: int) -> Iterator[_Answe
     """Yield what ``work`` makes of each source, in the order of ``found``, whatever ``jobs`` is.
 
     Sources that may hold the same session are worked on in one process, the one that is to be believed first
-    before the others, and share a ledger. Sources that cannot leave this process are worked on here.
+    before the others (see :func:`belief`), and share a ledger. Sources that cannot leave this process are worked on
+    here.
     """
     waiting: dict[int, _Answer] = {}
     following = 0
@@ -45,10 +48,7 @@ def work_on(found: Discovery, work: Work[_Answer], jobs: int) -> Iterator[_Answe
 
 
 def families(found: Sequence[Found]) -> list[list[int]]:
-    """Return the places of the sources, those that may hold the same session together, ordered by first place.
-
-    Within a family the source that is to be believed first comes first; see :func:`belief`.
-    """
+    """Return the places of the sources, those that may hold the same session together, ordered by first place."""
     parent = list(range(len(found)))
 
     def root(place: int) -> int:
@@ -64,19 +64,30 @@ def families(found: Sequence[Found]) -> list[list[int]]:
     groups: dict[int, list[int]] = {}
     for place in range(len(found)):
         groups.setdefault(root(place), []).append(place)
-    return [
-        sorted(group, key=lambda place: (belief(found[place]), place)) if len(group) > 1 else group
-        for group in groups.values()
-    ]
+    return list(groups.values())
 
 
-def belief(found: Found) -> tuple[tuple[int, int], int]:
-    """Return what orders the sources of a family: by rank, and then, as far as it is known, the longest first."""
+def belief(found: Found) -> tuple[int, int, int]:
+    """Return what orders the sources of a family, the one that is to be believed first having the lowest.
+
+    The rank of its reader, then its length, then its kind: the longest record may hold what the others lost, and of
+    equal ones the live file is the better. What is packed is unpacked to know how long it is.
+    """
+    reader, kind = found.rank
+    return reader, -_length(found), kind
+
+
+def _length(found: Found) -> int:
+    """Return how many bytes a source has, as far as it can be read; 0 for what can be read only once."""
     size = 0
-    if found.source.path is not None:
-        with suppress(OSError):
-            size = found.source.path.stat().st_size
-    return found.rank, -size
+    with suppress(OSError, InputError):
+        if found.source.path is not None:
+            return found.source.path.stat().st_size
+        if not found.here:
+            with found.source.open() as stream:
+                while chunk := stream.read(_CHUNK_BYTES):
+                    size += len(chunk)
+    return size
 
 
 def _families(
@@ -104,11 +115,15 @@ def _families(
 
 def _work_on_family(family: Iterable[Found], work: Work[_Answer]) -> list[_Answer]:
     family = list(family)
-    if len(family) > 1:
-        ledger = Ledger()
-        for each in family:
-            each.source.ledger = ledger
-    return [work(each) for each in family]
+    if len(family) == 1:
+        return [work(family[0])]
+    ledger = Ledger()
+    answers: dict[int, _Answer] = {}
+    ranks = [belief(each) for each in family]
+    for place in sorted(range(len(family)), key=lambda place: (ranks[place], place)):
+        family[place].source.ledger = ledger
+        answers[place] = work(family[place])
+    return [answers[place] for place in range(len(family))]
 
 
 def _pool(start_method: str | None, workers: int) -> ProcessPoolExecutor:

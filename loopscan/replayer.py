@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from loopscan._version import __version__
 from loopscan.configfile import load_agent_policies, load_policy
 from loopscan.errors import InputError, UsageError
-from loopscan.events import Call, Event, Pause, Problem, SessionEnded, SessionResumed, SessionStarted, Turn
+from loopscan.events import Call, Event, Pause, Problem, SessionEnded, SessionResumed, SessionStarted, Turn, Where
 from loopscan.marks import Mark
 from loopscan.modes import Arm, Mode, ScopeRule
 from loopscan.pool import work_on
@@ -233,7 +233,9 @@ class SourceReplay:
         return self._current.row(mark)
 
     def finish(self) -> Answer:
-        """Return the reports: nothing follows."""
+        """Return the reports: nothing follows. Sessions whose end was not read end here."""
+        for current in list(self._going.values()):
+            self._end(current, SessionEnded(Where()))
         report = self.report
         report.tools = dict(sorted(report.tools.items()))
         sessions = sum(not stands_apart(session) for session in self.sessions)

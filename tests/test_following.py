@@ -228,3 +228,93 @@ def test_a_database_is_followed_while_its_gateway_writes(tmp_path: Path) -> None
     gateway.close()
     assert [row["kind"] for row in shown] == ["warning", "block", "block", "run_end"]
     assert without_source(shown) == without_source(rows(path))
+
+
+@pytest.mark.parametrize(
+    "name", ["openai-messages/stuck-drawer.jsonl", "openhands/cider-loop.jsonl", "gemini/failing-tests.jsonl"]
+)
+def test_formats_of_lines_or_documents_are_followed_to_their_end(tmp_path: Path, name: str) -> None:
+    data = (FIXTURES / name).read_bytes()
+    path = tmp_path / Path(name).name
+    lines = data.splitlines(True)
+    path.write_bytes(b"".join(lines[:2]))
+    follower = followed(path)
+    shown = list(follower.look())
+    for start in range(2, len(lines), 7):
+        append(path, b"".join(lines[start : start + 7]))
+        shown += follower.look()
+    shown += follower.finish()
+    assert shown == rows(path)
+    report = follower.report()
+    assert not report.problems
+    assert [session.calls for session in report.sessions] == [session.calls for session in replay(path).sessions]
+
+
+def test_a_document_on_many_lines_is_followed(tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    whole = json.loads((FIXTURES / "gemini" / "garden-plan.json").read_text())
+    path.write_text(json.dumps(whole, indent=2))
+    follower = followed(path)
+    shown = list(follower.look()) + list(follower.finish())
+    assert shown == rows(path)
+    assert not follower.report().problems
+
+
+def test_a_file_that_is_written_anew_in_place_is_read_anew(tmp_path: Path) -> None:
+    """Though it is longer than before, it is not what it was."""
+    path = tmp_path / "s.jsonl"
+    made = Transcript(session="another", note="x")
+    made.user()
+    for number in range(12):
+        made.asks(call(f"x{number}"))
+        made.result(f"x{number}")
+    path.write_bytes(b"".join(made.lines[:5]))
+    follower = followed(path)
+    assert not list(follower.look())
+    path.write_bytes(LOOP)
+    shown = list(follower.look()) + list(follower.finish())
+    assert shown == rows(path)
+    assert [session.session for session in follower.report().sessions] == [shown[0]["session"]]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_a_stream_shows_marks_as_they_come_and_ends_at_the_first_interrupt(tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "loopscan",
+        "replay",
+        "--follow",
+        "-",
+        "--ruleset",
+        "2026.9",
+        "--format",
+        "jsonl",
+    ]
+    command += ["-o", f"json={tmp_path / 'all.json'}"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        assert running.stdin is not None
+        assert running.stdout is not None
+        lines = LOOP.splitlines(True)
+        running.stdin.write(b"".join(lines[:-2]))
+        running.stdin.flush()
+        shown = [json.loads(running.stdout.readline())["kind"] for _ in range(4)]
+        assert shown == ["warning", "block", "block", "run_end"]
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=30)
+    assert running.returncode == 0
+    assert b"followed 1 source with 1 session: 4 marks" in said
+    assert json.loads((tmp_path / "all.json").read_text())["totals"]["calls"] > 20
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes")
+def test_whoever_reads_the_marks_may_stop_reading(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(LOOP)
+    command = f"{sys.executable} -m loopscan replay --follow {path} --ruleset 2026.9 | head -n 1"
+    with subprocess.Popen(
+        ["sh", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
+        out, said = running.communicate(timeout=60)
+    assert len(out.splitlines()) == 1
+    assert "error" not in said

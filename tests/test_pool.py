@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import gzip
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopscan.pool import families, work_on
-from loopscan.transcripts.discover import Discovery, Found
+from loopscan.pool import belief, families, work_on
+from loopscan.transcripts.discover import Discovery, Found, discover
 from loopscan.transcripts.reader import Source
 
 TOKENS = st.frozensets(st.sampled_from("abcdef"), max_size=2)
 
 
 def source(name: str, family: frozenset[str] = frozenset(), rank: int = 0, *, here: bool = False) -> Found:
-    return Found(Source(name, partial(io.BytesIO, b"")), "none", family, (rank,), here)
+    return Found(Source(name, partial(io.BytesIO, b"")), "none", family, (rank, 0), here)
 
 
 @dataclass(frozen=True)
@@ -38,10 +40,7 @@ def test_families_are_those_that_share_something_however_indirectly(shared: list
     groups = families(found)
     assert sorted(place for group in groups for place in group) == list(range(len(found)))
     assert [min(group) for group in groups] == sorted(min(group) for group in groups)
-    for group in groups:
-        assert [(found[place].rank, place) for place in group] == sorted(
-            (found[place].rank, place) for place in group
-        )
+    assert all(group == sorted(group) for group in groups)
     home = {place: number for number, group in enumerate(groups) for place in group}
     for one, (family, _) in enumerate(shared):
         for other, (tokens, _) in enumerate(shared):
@@ -50,6 +49,25 @@ def test_families_are_those_that_share_something_however_indirectly(shared: list
     for number, group in enumerate(groups):  # nothing that they are is in another group
         tokens = frozenset().union(*(shared[place][0] for place in group))
         assert not any(shared[place][0] & tokens for place in home if home[place] != number)
+
+
+def test_the_longest_record_is_believed_first_packed_or_not(tmp_path: Path) -> None:
+    """One that was cut may have lost what another one still has."""
+    short, long = b'{"a":1}\n' * 3, b'{"a":1}\n' * 4
+    (tmp_path / "s.jsonl").write_bytes(short)
+    (tmp_path / "s.jsonl.bak-1").write_bytes(long)
+    for name, data in (("p.jsonl.gz", short), ("q.jsonl.gz", long)):
+        (tmp_path / name).write_bytes(gzip.compress(data))
+
+    def found(name: str, kind: int) -> Found:
+        (each,) = discover([tmp_path / name], input_format="openclaw-jsonl").sources
+        return replace(each, family=frozenset("x"), rank=(0, kind))
+
+    for first, second in (("s.jsonl", "s.jsonl.bak-1"), ("p.jsonl.gz", "q.jsonl.gz")):
+        live, copy = found(first, 0), found(second, 3)
+        assert belief(copy) < belief(live)
+        assert belief(replace(copy, rank=(1, 0))) > belief(live), "what its reader tells goes first"
+    assert belief(found("s.jsonl", 0)) < belief(found("s.jsonl", 1)), "of equal ones the live file"
 
 
 def test_the_first_by_rank_gives_what_all_of_a_family_hold_and_strangers_give_their_own() -> None:

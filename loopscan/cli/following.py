@@ -33,14 +33,18 @@ def follow_until_interrupted(planned: Plan, format_: str, *, debug: bool) -> Rep
     printed = _printer(format_)
     follower = Follower(planned, debug=debug)
     marks = 0
-    with _interrupts() as interrupted:
+    with _interrupts(at_once=any(str(path) == "-" for path in planned.paths)) as interrupted:
         said = False
         while not interrupted():
-            for row in follower.look():
-                printed(row)
-                marks += 1
-                if interrupted():
-                    break
+            try:
+                for row in follower.look():
+                    printed(row)
+                    marks += 1
+                    if interrupted():
+                        break
+            except KeyboardInterrupt:  # it came while a stream was waited for
+                follower.give_up_streams()
+                break
             if follower.finished:
                 break
             if not said and not interrupted():
@@ -49,7 +53,8 @@ def follow_until_interrupted(planned: Plan, format_: str, *, debug: bool) -> Rep
                     break  # the report says what is wrong
                 for complaint in follower.complaints:
                     say(f"error: {complaint}")
-                say(f"following {counted(follower.sources, 'source')}; interrupt to end")
+                still = f" ({follower.still} packed or remote ones are read once)" if follower.still else ""
+                say(f"following {counted(follower.sources, 'source')}{still}; interrupt to end")
             _sleep(interrupted)
         for row in follower.finish():
             printed(row)
@@ -86,13 +91,17 @@ def _printer(format_: str) -> Callable[[dict[str, Any]], None]:
 
 
 @contextmanager
-def _interrupts() -> Iterator[Callable[[], bool]]:
-    """Give what tells whether somebody interrupted; a second interrupt acts at once, as it would without."""
+def _interrupts(*, at_once: bool) -> Iterator[Callable[[], bool]]:
+    """Give what tells whether somebody interrupted.
+
+    Where standard input is read, which may take any time, and at the second time, it raises ``KeyboardInterrupt``.
+    """
     caught = False
 
     def catch(number: int, frame: FrameType | None) -> None:
         nonlocal caught
-        if caught:
+        if caught or at_once:
+            caught = True
             raise KeyboardInterrupt
         caught = True
 

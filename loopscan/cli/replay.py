@@ -110,6 +110,7 @@ def replay(
 ) -> None:
     """Replay recorded sessions and mark where loop detection would have stepped in."""
     done: list[SourceReport] = []
+    code = 0
     try:
         from loopscan.configfile import parse_settings
         from loopscan.replayer import carry_out, plan

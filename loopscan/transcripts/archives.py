@@ -29,6 +29,8 @@ _RECORD = re.compile(rb"(\d{1,9}) ")
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _LOCAL_BYTES: Final = 30
 _ENCRYPTED: Final = 1
+#: Why a member is not read that nobody can read without its key.
+ENCRYPTED: Final = "encrypted"
 _METHODS: Final = {zipfile.ZIP_STORED: "stored", zipfile.ZIP_DEFLATED: "deflate", 93: "zstd"}
 _BAD_ZIP = (zipfile.BadZipFile, ValueError, NotImplementedError, struct.error, OverflowError, EOFError, RuntimeError)
 
@@ -131,7 +133,7 @@ def zip_members(file: BinaryIO, meter: Meter) -> Iterator[Member]:
         codec = _METHODS.get(info.compress_type)
         mode = info.external_attr >> 16
         if info.flag_bits & _ENCRYPTED:
-            yield Member(info.filename, reason="encrypted")
+            yield Member(info.filename, reason=ENCRYPTED)
         elif stat.S_ISLNK(mode):
             yield Member(info.filename, reason="a link in an archive")
         elif codec is None:

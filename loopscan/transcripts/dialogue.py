@@ -43,6 +43,8 @@ MOST_HELD = 16_384
 #: How many bytes of lines are held back at most for one message of the model.
 MOST_HELD_BYTES = 64 << 20
 
+_NOTHING: deque[int] = deque()
+
 
 @dataclass(slots=True)
 class _Message:
@@ -63,6 +65,10 @@ class _Message:
     """The places of calls without a result, by id; calls without one under ``"\\0" + tool``."""
     open: int = 0
     """How many calls have no result yet."""
+    first: int = 0
+    """All calls before this place have one."""
+    taken: set[int] = field(default_factory=set)
+    """The places of calls from there on that have one."""
     size: int = 0
 
     def add(self, calls: Iterable[Call]) -> None:
@@ -74,13 +80,22 @@ class _Message:
 
     def take(self, call_id: str | None, tool: str | None) -> int | None:
         """Return the place of the call that a result is for; without an id, of the first that it can be for."""
-        places = self.waiting.get(_key(call_id, tool or ""))
-        if not places and call_id is None:
-            places = min((p for p in self.waiting.values() if p and tool is None), default=None, key=lambda p: p[0])
-        if not places:
-            return None
-        self.open -= 1
-        return places.popleft()
+        place: int | None = None
+        if call_id is None and tool is None:
+            while self.first < len(self.calls) and self.first in self.taken:
+                self.taken.remove(self.first)
+                self.first += 1
+            place = self.first if self.first < len(self.calls) else None
+        else:
+            places = self.waiting.get(_key(call_id, tool or ""), _NOTHING)
+            while places and place is None:
+                place = places.popleft()
+                if place < self.first or place in self.taken:
+                    place = None  # a result that named nothing was for it
+        if place is not None:
+            self.taken.add(place)
+            self.open -= 1
+        return place
 
     def events(self, run: str, run_id: str | None) -> Iterator[Event]:
         existing = [place for place in range(len(self.calls)) if place not in self.absent]
@@ -149,7 +164,8 @@ class Dialogue:
         open before. ``run_id`` is the recorded id of the run that it opens.
         """
         self._where = where
-        if steering is None and self._open is not None and self._open.open and not self._open.failed:
+        waits = self._open is not None and self._open.open and not self._open.failed
+        if steering is None and waits and len(self._prompts) < MOST_HELD:
             self._prompts.append((where, run_id))
         elif steering and self._run is not None:
             self._steer_prompts()
@@ -244,7 +260,7 @@ class Dialogue:
         """Take in a compaction of the context. What follows tells if it is within the run, unless ``in_run`` does."""
         self._where = where
         self._close()
-        if in_run is None and self._run is not None and not self._final:
+        if in_run is None and self._run is not None and not self._final and len(self._compactions) < MOST_HELD:
             self._compactions.append(where)
         else:
             self._ready.append(Compaction(self._run if in_run else None, where, bool(in_run)))

@@ -16,7 +16,8 @@ from typing import BinaryIO, Final, cast
 
 from loopscan.errors import InputError, UsageError
 from loopscan.transcripts import remote
-from loopscan.transcripts.archives import EndlessError, Member, kind_of, tar_members, zip_members
+from loopscan.transcripts.archives import ENCRYPTED, EndlessError, Member, kind_of, tar_members, zip_members
+from loopscan.transcripts.heads import is_line
 from loopscan.transcripts.lists import MOST_NESTED, read_list
 from loopscan.transcripts.names import pieces_of
 from loopscan.transcripts.once import Once, spool
@@ -389,7 +390,8 @@ class _Search:
         ``packed`` is how many times they are, ``meter`` counts what is expanded on the way, ``inside`` says that
         they are in an archive. Return why they are not read, or not all of them, if so.
         """
-        head, error = read_head(stream, HEAD_BYTES)
+        live = isinstance(place.origin, Once) and not place.steps
+        head, error = read_head(stream, HEAD_BYTES, is_line) if live else read_head(stream, HEAD_BYTES)
         if inside and isinstance(error, OverLimitError):
             raise error
         codec, archive = codec_of(head), kind_of(head)
@@ -415,7 +417,7 @@ class _Search:
                     self._member(place, f"{name}!{member.name}", member, packed + 1, meter)
             return "an archive without files" if empty else None
         except EndlessError as ending:
-            self.found.skipped.append(Skipped(name, str(ending.strerror)))
+            self.found.skipped.append(Skipped(name, Unread(ending.strerror)))
             return None
         except OverLimitError as ending:
             if inside:
@@ -430,7 +432,8 @@ class _Search:
             inner = place.then(*member.steps)
             reason = self._look(inner, name, member.stream, named=False, packed=packed, meter=meter, inside=True)
         if reason is not None:
-            self.found.skipped.append(Skipped(name, reason))
+            encrypted = reason == ENCRYPTED
+            self.found.skipped.append(Skipped(name, Unread(reason) if encrypted else reason))
 
     def _offer(
         self,

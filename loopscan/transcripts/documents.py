@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import BinaryIO
 
 from loopscan.events import Pause, Problem
 from loopscan.transcripts.heads import beginning_of
@@ -22,17 +23,17 @@ _REST_OF_STRING = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
 _SPACE = b" \t\r\n"
 
 
-def read_elements(source: Source) -> Iterator[Line | Problem | Pause]:
+def read_elements(source: Source, opened: BinaryIO | None = None) -> Iterator[Line | Problem | Pause]:
     """Yield each element of the document ``source``, or the problem with it, in order.
 
     An element is what stands between the commas of an array at the top, or a whole value at the top that is
     no array; several values may follow one another. ``Line.number`` is the line in which it begins. An element
     longer than ``source.max_line`` is skipped without being held in memory. ``source.lines`` and
     ``source.bytes`` count everything that was read. Raises :class:`~loopscan.errors.InputError` if the source
-    cannot be opened.
+    cannot be opened. ``opened`` is a stream that was opened before, at its start.
     """
     splitter = _Splitter(source)
-    with source.open() as stream:
+    with opened if opened is not None else source.open() as stream:
         while True:
             try:
                 chunk = stream.read(BUFFER_BYTES)

@@ -11,7 +11,7 @@ from typing import BinaryIO, cast
 
 from loopscan.events import Pause, Problem
 from loopscan.transcripts.documents import read_elements
-from loopscan.transcripts.heads import lines_of
+from loopscan.transcripts.heads import is_line, lines_of
 from loopscan.transcripts.jsonl import BOM, Line, read_error, read_lines
 from loopscan.transcripts.reader import HEAD_BYTES, Source
 
@@ -29,17 +29,9 @@ def read_values(source: Source) -> Iterator[Line | Problem | Pause]:
         yield read_error(source, error)
         return
     again = cast("BinaryIO", _Again(head, stream))
-    inner = Source(source.name, lambda: again, max_line=source.max_line, follow=source.follow)
-    lines = looks_like_lines(head) or (source.follow and not head.lstrip().startswith(b"["))
-    unusable = 0
-    for item in read_lines(inner) if lines else read_elements(inner):
-        source.bytes, source.lines, source.blank = inner.bytes, inner.lines, inner.blank
-        # A reader adds to this one too.
-        source.unusable += inner.unusable - unusable
-        unusable = inner.unusable
-        yield item
-    source.bytes, source.lines, source.blank = inner.bytes, inner.lines, inner.blank
-    source.unusable += inner.unusable - unusable
+    # What is being written may have one line so far.
+    lines = looks_like_lines(head) or (source.follow and is_line(head))
+    yield from read_lines(source, again) if lines else read_elements(source, again)
 
 
 def looks_like_lines(head: bytes) -> bool:

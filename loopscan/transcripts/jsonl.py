@@ -40,7 +40,7 @@ class Line:
     """In bytes, with its line break."""
 
 
-def read_lines(source: Source) -> Iterator[Line | Problem | Pause]:
+def read_lines(source: Source, stream: BinaryIO | None = None) -> Iterator[Line | Problem | Pause]:
     """Yield the JSON value of every line of ``source``, or the problem with it, in order.
 
     Blank lines are passed over. ``source.lines`` and ``source.bytes`` count everything that was read. Where the
@@ -48,21 +48,21 @@ def read_lines(source: Source) -> Iterator[Line | Problem | Pause]:
     A line longer than ``source.max_line`` is skipped without being held in memory. Invalid UTF-8 is read
     as JavaScript reads it (each bad sequence becomes U+FFFD): the line is used and the problem named.
     Raises :class:`~loopscan.errors.InputError` if the source cannot be opened; a stream that fails later
-    ends the lines with a problem.
+    ends the lines with a problem. ``stream`` is one that was opened before, at its start.
     """
-    for data in read_raw(source):
+    for data in read_raw(source, stream):
         if isinstance(data, bytes):
             yield from value_of(data, source.lines, source)
         else:
             yield data
 
 
-def read_raw(source: Source) -> Iterator[bytes | Problem | Pause]:
+def read_raw(source: Source, opened: BinaryIO | None = None) -> Iterator[bytes | Problem | Pause]:
     """Yield every line of ``source`` as it is, blank ones too; ``source.lines`` is then its number.
 
     What holds for :func:`read_lines` holds here: lengths, counts, pauses, problems with the stream.
     """
-    with source.open() as raw:
+    with opened if opened is not None else source.open() as raw:
         stream = cast("BinaryIO", io.BufferedReader(cast("io.RawIOBase", raw), BUFFER_BYTES))
         limit = source.max_line
         data, skipped = b"", 0
@@ -125,8 +125,7 @@ def value_of(data: bytes, number: int, source: Source) -> Iterator[Line | Proble
     Nothing for white space alone. ``source`` counts what became of it.
     """
     size = len(data)
-    if number == 1:
-        data = data.removeprefix(BOM)
+    data = data.removeprefix(BOM)  # in the middle, too: files are joined without thinking of it
     if not data.strip():
         source.blank += 1
         return

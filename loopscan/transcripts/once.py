@@ -19,7 +19,7 @@ class Once:
 
     def __init__(self, stream: Raw, *, owns: bool) -> None:
         """Take ``stream``, which is closed in the end if it is owned: when nobody can ask for it any more."""
-        self._stream = stream
+        self._stream = cast("Raw", _Eager(stream)) if hasattr(stream, "read1") else stream
         self._owns = owns
         self._seen = bytearray()
         self._given = False
@@ -58,6 +58,23 @@ class Once:
         if self.file is None:
             self.file = spool(self.open(), limit)
             weakref.finalize(self, self.file.close)
+
+
+class _Eager(Stream):
+    """What there is of a buffered stream, without waiting for as much as was asked for."""
+
+    def __init__(self, stream: Raw) -> None:
+        super().__init__()
+        self._stream = cast("BinaryIO", stream)
+
+    def take(self, wanted: int) -> bytes:
+        """Return up to ``wanted`` bytes."""
+        return self._stream.read1(wanted)  # type: ignore[attr-defined, no-any-return]
+
+    def close(self) -> None:
+        """Close the stream, too."""
+        self._stream.close()
+        super().close()
 
 
 class _Look(Stream):

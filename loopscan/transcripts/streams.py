@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import io
 import zlib
+from collections.abc import Callable
 from typing import Final, Protocol, cast
 
 import zstandard
@@ -85,14 +86,21 @@ def codec_of(head: bytes) -> str | None:
     return None
 
 
-def read_head(stream: Raw, size: int) -> tuple[bytes, OSError | None]:
-    """Read up to ``size`` bytes; return them, and the error that came before there were as many."""
+def read_head(
+    stream: Raw, size: int, enough: Callable[[bytes], bool] = lambda head: False
+) -> tuple[bytes, OSError | None]:
+    """Read up to ``size`` bytes; return them, and the error that came before there were as many.
+
+    ``enough`` says whether what was read will do: more may be long in coming.
+    """
     pieces: list[bytes] = []
     missing = size
     try:
         while missing and (piece := stream.read(missing)):
             pieces.append(piece)
             missing -= len(piece)
+            if enough(b"".join(pieces)):
+                break
     except OSError as error:
         return b"".join(pieces), error
     return b"".join(pieces), None

@@ -35,9 +35,10 @@ def test_a_whole_last_line_needs_no_line_break() -> None:
     assert lines(b'1\n{"a":1}') == [Line(1, 1, 2), Line(2, {"a": 1}, 7)]
 
 
-def test_a_byte_order_mark_is_tolerated_at_the_start_alone() -> None:
+def test_a_byte_order_mark_is_tolerated_where_a_line_begins() -> None:
     assert lines(b"\xef\xbb\xbf[1]\n") == [Line(1, [1], 7)]
-    assert kinds(b"[1]\n\xef\xbb\xbf[1]\n") == [(2, "malformed-json")]
+    assert lines(b"[1]\n\xef\xbb\xbf[1]\n") == [Line(1, [1], 4), Line(2, [1], 7)]
+    assert kinds(b"[1\xef\xbb\xbf]\n") == [(1, "malformed-json")]
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 
 from loopscan.events import NO_USAGE, Json, Usage, Where
 from loopscan.transcripts.jsonl import Line
-from loopscan.transcripts.values import Object, dollars, identifier, seconds, string, tokens
+from loopscan.transcripts.values import Object, dollars, identifier, mapping, seconds, string, tokens
 
 #: Types of a content block that asks for a tool; ``functionCall`` and ``toolUse`` are older spellings.
 CALL_TYPES = frozenset({"toolCall", "toolUse", "functionCall"})
+
+_FOREIGN = ("tool_use", "tool_result", "toolCall")
 
 #: The models that the gateway names as the author of texts that it wrote itself: no model responded.
 GATEWAY_MODELS = frozenset({"delivery-mirror", "gateway-injected"})
@@ -70,14 +72,14 @@ class RawCall:
 def entry_of(line: Line, body: Object) -> Entry:
     """Take one line apart; ``body`` is its value."""
     identity = identifier(body.get("id"))
-    message = body.get("message")
-    message = message if isinstance(message, dict) else {}
+    kind = string(body.get("type")) or ""
+    message = mapping(body.get("message")) if kind == "message" else {}
     role = string(message.get("role")) or ""
     time = seconds(body.get("timestamp"))
     if time is None:
         time = seconds(message.get("timestamp"))
     return Entry(
-        kind=string(body.get("type")) or "",
+        kind=kind,
         where=Where(line.number, identity, time),
         size=line.size,
         id=identity,
@@ -92,7 +94,8 @@ def entry_of(line: Line, body: Object) -> Entry:
 def faults(entry: Entry) -> str | None:
     """Say in a sentence what a message lacks to be understood, ``None`` if it is whole."""
     if entry.kind != "message":
-        return None
+        foreign = mapping(entry.body.get("message")).get("content")
+        return "calls or results in an entry of another format" if _has_foreign_calls(foreign) else None
     if not entry.role:
         return "a message without a role"
     content = entry.message.get("content")
@@ -143,6 +146,12 @@ def openclaw(body: Object) -> Object:
     """Return OpenClaw's own fields of an entry or message (2026.9), empty if there are none."""
     own = body.get("__openclaw")
     return own if isinstance(own, dict) else {}
+
+
+def _has_foreign_calls(content: Json) -> bool:
+    """Say whether a content holds what other formats have for calls and results."""
+    blocks = content if isinstance(content, list) else []
+    return any(isinstance(block, dict) and block.get("type") in _FOREIGN for block in blocks)
 
 
 def _call_blocks(content: Json) -> list[Object]:

@@ -39,10 +39,12 @@ _LANE = re.compile(
     r"CRITICAL: tool (?P<tool>.{1,200}?) repeated (?P<count>\d{1,9}) times\b.{0,200}?\bcompaction\b"
 )
 _NAMES = re.compile(r"\bsessionId=(?P<session>[^\s\"]{1,300}) sessionKey=(?P<key>[^\s\"]{1,300})")
-_FILE = re.compile(
-    r"\bsessionKey=(?P<key>[^\s\"]{1,300}) .{0,400}?\bsessionFile=[^\s\"]{0,600}?"
-    r"(?P<session>[^\s\"/\\]{1,200})\.jsonl\b"
-)
+_KEY = re.compile(r"\bsessionKey=(?P<key>[^\s\"]{1,300}) ")
+#: How a session's file is named, not far behind its key; and the session in its name.
+_FILE = "sessionFile="
+_NEAR = 420
+_SESSION = re.compile(r"(?P<session>[^\s\"/\\]{1,200})\.jsonl\b")
+_LONGEST_PATH = 800
 #: A time with its zone; without one nobody knows when that was.
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)")
 #: As much of a message as matters, in characters.
@@ -155,9 +157,22 @@ def _said(text: str, time: float | None) -> LogLine | None:
         return Persisted(found["tool"], int(found["count"]), _when(found["before"], time))
     if found := _LANE.match(text):
         return Lane(found["key"], found["tool"], int(found["count"]), _when(found["before"], time))
-    for pattern in (_NAMES, _FILE):
-        if (found := pattern.search(text)) and _name(found["session"]) and _name(found["key"]):
-            return Names(found["session"], found["key"])
+    if (found := _NAMES.search(text)) and _name(found["session"]) and _name(found["key"]):
+        return Names(found["session"], found["key"])
+    return _named_by_file(text)
+
+
+def _named_by_file(text: str) -> Names | None:
+    """Return the session whose file a line names after its key."""
+    for found in _KEY.finditer(text):
+        at = text.find(_FILE, found.end(), found.end() + _NEAR)
+        if at < 0:
+            continue
+        at += len(_FILE)
+        path = next(iter(re.split(r"[\s\"]", text[at : at + _LONGEST_PATH], maxsplit=1)))
+        session = _SESSION.search(path)
+        if session is not None and _name(session["session"]) and _name(found["key"]):
+            return Names(session["session"], found["key"])
     return None
 
 

@@ -17,6 +17,7 @@ class Run:
     """One run while it is read. A run that turns out to be part of another one is merged into it."""
 
     __slots__ = (
+        "above",
         "batch",
         "compactions",
         "ended",
@@ -40,6 +41,8 @@ class Run:
         self.parent = parent
         self.merged: Run | None = None
         self.opener = opener
+        self.above: tuple[int, Run | None] | None = None
+        """The nearest settled run above, and when that was found; see :meth:`Runs.settled_above`."""
         self.prompt: int | None = None
         """A hash of the text that opened it."""
         self.batch: Batch | None = None
@@ -108,6 +111,8 @@ class Runs:
         self.going: dict[str, Run] = {}
         """Runs that have not ended, by key, in the order in which they were settled."""
         self._settled = 0
+        self._changes = 0
+        """How often runs were settled or merged: what was found above one holds until then."""
         self._by_id: Recent[str, Run] = Recent()
         self._by_entry: Recent[str, Node] = Recent()
         self._by_place: Recent[int, Node] = Recent()
@@ -194,9 +199,16 @@ class Runs:
 
     def settled_above(self, run: Run) -> Run | None:
         """Return the nearest settled run that ``run`` is or hangs below."""
+        passed: list[Run] = []
         at: Run | None = run
         while at is not None and not at.settled:
+            if at.above is not None and at.above[0] == self._changes:
+                at = at.above[1]
+                break
+            passed.append(at)
             at = at.parent.root() if at.parent is not None else None
+        for each in passed:
+            each.above = (self._changes, at)
         return at
 
     def steer(self, run: Run, into: Run) -> None:
@@ -205,6 +217,7 @@ class Runs:
             if run.opener is not None:
                 run.opener.steering = True
             run.merged = into
+            self._changes += 1
             if run.parent is None:
                 return
             run = run.parent.root()
@@ -212,6 +225,7 @@ class Runs:
     def _give_key(self, run: Run) -> None:
         """Name a run by its recorded id, or else ``#`` and its number."""
         self._settled += 1
+        self._changes += 1
         if run.run_id is None:
             run.key = f"#{self._settled}"
         else:

@@ -19,7 +19,8 @@ from loopscan.transcripts.values import Object, array, identifier, mapping, numb
 #: What is taken out of the texts of observations where the exit code does not stand beside them.
 RETURN_CODE = "return-code"
 
-_FENCE = re.compile(r"```(?:bash|mswea_bash_command)\s*\n(.*?)\n```", re.DOTALL)
+_FENCE = re.compile(r"```(?:bash|mswea_bash_command)[ \t\r]*\n")
+_FENCE_END = "\n```"
 _CODE = re.compile(r"\s*<returncode>(-?\d{1,9})</returncode>\n?")
 _NOT_RUN = "action was not executed"
 #: Messages of the user that interrupt; anything else that interrupts is mini-swe-agent's own.
@@ -128,9 +129,23 @@ def _calls(message: Object, extra: Object) -> list[Call]:
         return calls
     commands = [mapping(each).get("command") for each in array(extra.get("actions"))]
     if not commands and not isinstance(extra.get("actions"), list):
-        commands = list(_FENCE.findall(text_of(message.get("content"))))
-        commands = commands if len(commands) == 1 else []
+        command = _fenced(text_of(message.get("content")))
+        commands = [] if command is None else [command]
     return [Call(SHELL, {"command": each.strip()}) for each in commands if isinstance(each, str)]
+
+
+def _fenced(text: str) -> str | None:
+    """Return what stands in the only fence of a text, ``None`` if there is none, or more than one."""
+    found: str | None = None
+    at = 0
+    while (begins := _FENCE.search(text, at)) is not None:
+        end = text.find(_FENCE_END, begins.end() - 1)
+        if end < 0:
+            break
+        if found is not None:
+            return None
+        found, at = text[begins.end() : end], end + len(_FENCE_END)
+    return found
 
 
 def _response_call(value: Json) -> Call | None:
