@@ -141,7 +141,7 @@ class Follower:
         elif each.started and now == before:
             return
         elif before is not None and (now is None or not _is_continued(each, before, now)):
-            # Gone or replaced: what is still open is read to its end first. Cut or written anew: there is nothing left.
+            # Gone or replaced: what is still open is read to its end first. Else there is nothing left of it.
             if now is None or now[:2] != before[:2]:
                 each.found.source.follow = False
                 yield from self._pull(each)

@@ -6,7 +6,6 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -33,21 +32,13 @@ def follow_until_interrupted(planned: Plan, format_: str, *, debug: bool) -> Rep
     printed = _printer(format_)
     follower = Follower(planned, debug=debug)
     marks = 0
-    with _interrupts(at_once=any(str(path) == "-" for path in planned.paths)) as interrupted:
+    with _Interrupts(at_once=any(str(path) == "-" for path in planned.paths)) as interrupts:
         said = False
-        while not interrupted():
-            try:
-                for row in follower.look():
-                    printed(row)
-                    marks += 1
-                    if interrupted():
-                        break
-            except KeyboardInterrupt:  # it came while a stream was waited for
-                follower.give_up_streams()
-                break
-            if follower.finished:
-                break
-            if not said and not interrupted():
+        while not (interrupts.caught or follower.finished):
+            for row in interrupts.reading(follower.look()):
+                printed(row)
+                marks += 1
+            if not (said or interrupts.caught or follower.finished):
                 said = True
                 if follower.complaints and not follower.sources:
                     break  # the report says what is wrong
@@ -55,7 +46,9 @@ def follow_until_interrupted(planned: Plan, format_: str, *, debug: bool) -> Rep
                     say(f"error: {complaint}")
                 still = f" ({follower.still} packed or remote ones are read once)" if follower.still else ""
                 say(f"following {counted(follower.sources, 'source')}{still}; interrupt to end")
-            _sleep(interrupted)
+            interrupts.sleep()
+        if interrupts.broke_off:
+            follower.give_up_streams()
         for row in follower.finish():
             printed(row)
             marks += 1
@@ -90,30 +83,50 @@ def _printer(format_: str) -> Callable[[dict[str, Any]], None]:
     raise UsageError(f"--follow prints text or jsonl, not {format_}: write other formats to a file with -o")
 
 
-@contextmanager
-def _interrupts(*, at_once: bool) -> Iterator[Callable[[], bool]]:
-    """Give what tells whether somebody interrupted.
+class _Interrupts:
+    """Notes interrupts, so that what is going on ends in good order; the second one acts at once, as it would without.
 
-    Where standard input is read, which may take any time, and at the second time, it raises ``KeyboardInterrupt``.
+    Reading standard input may take any time: there (``at_once``) the first one breaks the reading off.
     """
-    caught = False
 
-    def catch(number: int, frame: FrameType | None) -> None:
-        nonlocal caught
-        if caught or at_once:
-            caught = True
-            raise KeyboardInterrupt
-        caught = True
+    def __init__(self, *, at_once: bool) -> None:
+        self.caught = False
+        self.broke_off = False
+        """It came while something was read, which ended there."""
+        self._at_once = at_once
+        self._reading = False
+        self._before: dict[signal.Signals, Any] = {}
 
-    before = {number: signal.signal(number, catch) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield lambda: caught
-    finally:
-        for number, handler in before.items():
+    def __enter__(self) -> _Interrupts:
+        self._before = {number: signal.signal(number, self._catch) for number in (signal.SIGINT, signal.SIGTERM)}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
             signal.signal(number, handler)
 
+    def reading(self, rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        """Yield ``rows`` until somebody interrupts."""
+        try:
+            while not self.caught:
+                self._reading = True
+                row = next(rows, None)
+                self._reading = False
+                if row is None:
+                    return
+                yield row
+        except KeyboardInterrupt:
+            self.broke_off = True
+        finally:
+            self._reading = False
 
-def _sleep(interrupted: Callable[[], bool]) -> None:
-    until = time.monotonic() + EVERY
-    while time.monotonic() < until and not interrupted():
-        time.sleep(_SLICE)
+    def sleep(self) -> None:
+        """Wait until it is time to look again, or somebody interrupts."""
+        until = time.monotonic() + EVERY
+        while time.monotonic() < until and not self.caught:
+            time.sleep(_SLICE)
+
+    def _catch(self, number: int, frame: FrameType | None) -> None:
+        again, self.caught = self.caught, True
+        if again or (self._at_once and self._reading):
+            raise KeyboardInterrupt
