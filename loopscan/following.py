@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,8 @@ DISCOVER_EVERY = 5
 _Stamp = tuple[int, int, int, int]
 #: How much of the start and of the end of what was there is compared to tell that a file was only added to, in bytes.
 _COMPARED = 4096
+#: How standard input is named, and a list of paths that comes from there.
+_STDIN = frozenset({"-", "@-"})
 
 
 #: What makes two marks of one source the same.
@@ -122,6 +124,11 @@ class Follower:
     def _discover(self) -> None:
         """Look for sources that are new. Of a file that was only renamed every entry is a copy."""
         unread: list[SourceReport] = []
+        # What came in as a stream is not to be looked into again: that would take from what is read of it.
+        streams = {name for name, each in self._followed.items() if each.found.here} | _STDIN
+        if self._looks:
+            paths = [path for path in self._plan.paths if str(path) not in streams]
+            self._plan = replace(self._plan, paths=paths)
         found = self._plan.discover(lambda error: unread.append(SourceReport.unread(error)))
         self._unread = [each for each in unread if each.path not in self._followed]
         self._skipped = found.skipped

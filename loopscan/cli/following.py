@@ -34,11 +34,11 @@ def follow_until_interrupted(planned: Plan, format_: str, *, debug: bool) -> Rep
     marks = 0
     with _Interrupts(at_once=any(str(path) == "-" for path in planned.paths)) as interrupts:
         said = False
-        while not (interrupts.caught or follower.finished):
+        while not (interrupts.came() or follower.finished):
             for row in interrupts.reading(follower.look()):
                 printed(row)
                 marks += 1
-            if not (said or interrupts.caught or follower.finished):
+            if not said and not interrupts.came() and not follower.finished:
                 said = True
                 if follower.complaints and not follower.sources:
                     break  # the report says what is wrong
@@ -47,7 +47,7 @@ def follow_until_interrupted(planned: Plan, format_: str, *, debug: bool) -> Rep
                 still = f" ({follower.still} packed or remote ones are read once)" if follower.still else ""
                 say(f"following {counted(follower.sources, 'source')}{still}; interrupt to end")
             interrupts.sleep()
-        if interrupts.broke_off:
+        if interrupts.came():
             follower.give_up_streams()
         for row in follower.finish():
             printed(row)
@@ -84,15 +84,13 @@ def _printer(format_: str) -> Callable[[dict[str, Any]], None]:
 
 
 class _Interrupts:
-    """Notes interrupts, so that what is going on ends in good order; the second one acts at once, as it would without.
+    """Notes interrupts, so that what is going on ends in good order; the second one acts at once.
 
     Reading standard input may take any time: there (``at_once``) the first one breaks the reading off.
     """
 
     def __init__(self, *, at_once: bool) -> None:
-        self.caught = False
-        self.broke_off = False
-        """It came while something was read, which ended there."""
+        self._caught = False
         self._at_once = at_once
         self._reading = False
         self._before: dict[signal.Signals, Any] = {}
@@ -108,7 +106,7 @@ class _Interrupts:
     def reading(self, rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """Yield ``rows`` until somebody interrupts."""
         try:
-            while not self.caught:
+            while not self._caught:
                 self._reading = True
                 row = next(rows, None)
                 self._reading = False
@@ -116,17 +114,21 @@ class _Interrupts:
                     return
                 yield row
         except KeyboardInterrupt:
-            self.broke_off = True
+            return
         finally:
             self._reading = False
+
+    def came(self) -> bool:
+        """Say whether somebody interrupted."""
+        return self._caught
 
     def sleep(self) -> None:
         """Wait until it is time to look again, or somebody interrupts."""
         until = time.monotonic() + EVERY
-        while time.monotonic() < until and not self.caught:
+        while time.monotonic() < until and not self._caught:
             time.sleep(_SLICE)
 
     def _catch(self, number: int, frame: FrameType | None) -> None:
-        again, self.caught = self.caught, True
+        again, self._caught = self._caught, True
         if again or (self._at_once and self._reading):
             raise KeyboardInterrupt
