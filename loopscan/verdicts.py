@@ -6,8 +6,10 @@ Readers of such sources give sessions without calls, whose verdicts belong to no
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate, islice
 
 from loopscan.engine.names import tool_name
 from loopscan.events import Recorded
@@ -15,6 +17,9 @@ from loopscan.marks import Kind
 from loopscan.pairs import APART_SECONDS, pair
 from loopscan.report import SessionReport
 from loopscan.rulesets import Ruleset
+
+#: How many sessions are looked at for a verdict that names none: those that began last.
+MOST_LOOKED_AT = 1000
 
 #: The session of verdicts that say neither its id nor its key.
 UNKNOWN = "unknown"
@@ -53,12 +58,13 @@ def attach(sessions: Iterable[SessionReport], ruleset: Ruleset) -> Attached:
     for place, session in enumerate(kept):
         by_id.setdefault(session.session, []).append(place)
     apart: list[SessionReport] = []
+    clock = _Clock(kept)
     for session in everything:
         if not stands_apart(session):
             continue
         theirs: dict[int | None, list[Recorded]] = {}
         for recorded in session.recorded:
-            theirs.setdefault(_home(session, recorded, kept, by_id), []).append(recorded)
+            theirs.setdefault(_home(session, recorded, kept, by_id, clock), []).append(recorded)
         for home, verdicts in theirs.items():
             if home is not None:
                 kept[home] = _with(kept[home], verdicts, ruleset)
@@ -68,7 +74,11 @@ def attach(sessions: Iterable[SessionReport], ruleset: Ruleset) -> Attached:
 
 
 def _home(
-    session: SessionReport, recorded: Recorded, kept: Sequence[SessionReport], by_id: dict[str, list[int]]
+    session: SessionReport,
+    recorded: Recorded,
+    kept: Sequence[SessionReport],
+    by_id: dict[str, list[int]],
+    clock: _Clock,
 ) -> int | None:
     """Return the place of the session that a verdict of ``session`` is of, ``None`` if it is not here."""
     places = by_id.get(session.session, [])
@@ -76,30 +86,71 @@ def _home(
         return next((place for place in places if _goes_on(kept[place], recorded)), places[0])
     if session.session != UNKNOWN and ":" not in session.session:
         return None
-    possible = [
-        place
-        for place, each in enumerate(kept)
-        if _may_be(each.agent, session.agent) and _goes_on(each, recorded, else_armed=True)
-    ]
-    return possible[0] if len(possible) == 1 else None
+    return clock.only(session.agent, recorded)
+
+
+class _Clock:
+    """Which sessions went on at a time."""
+
+    def __init__(self, sessions: Sequence[SessionReport]) -> None:
+        self._sessions = sessions
+        timed = [
+            (each.started, each.ended, place)
+            for place, each in enumerate(sessions)
+            if each.started is not None and each.ended is not None
+        ]
+        self._timed = sorted(timed)
+        self._starts = [started for started, _, _ in self._timed]
+        self._latest = list(accumulate((ended for _, ended, _ in self._timed), max))
+        """When the last of the sessions up to each one ended."""
+        self._armed = [place for place, each in enumerate(sessions) if _is_armed(each)]
+
+    def only(self, agent: str | None, recorded: Recorded) -> int | None:
+        """Return the only session of ``agent`` that a verdict can be of; ``None`` for none, or several.
+
+        Where a time is not known, that asks for the post-compaction guard.
+        """
+        found: list[int] = []
+        for place in islice(self._possible(recorded), MOST_LOOKED_AT):
+            if _may_be(self._sessions[place].agent, agent):
+                found.append(place)
+                if len(found) > 1:
+                    return None
+        return found[0] if found else None
+
+    def _possible(self, recorded: Recorded) -> Iterator[int]:
+        time = recorded.where.time
+        if time is not None:
+            last = bisect_right(self._starts, time + APART_SECONDS) - 1
+            for at in range(last, max(-1, last - MOST_LOOKED_AT), -1):
+                if self._latest[at] < time - APART_SECONDS:
+                    break
+                _, ended, place = self._timed[at]
+                if ended >= time - APART_SECONDS:
+                    yield place
+        if recorded.kind == Kind.COMPACTION_ABORT:
+            for place in self._armed:
+                each = self._sessions[place]
+                if time is None or each.started is None or each.ended is None:
+                    yield place
 
 
 def _may_be(agent: str | None, other: str | None) -> bool:
     return agent is None or other is None or agent == other
 
 
-def _goes_on(session: SessionReport, recorded: Recorded, *, else_armed: bool = False) -> bool:
-    """Say whether a session went on when the verdict was given.
-
-    Where the time is not known that is not known either; ``else_armed`` then asks for the post-compaction guard.
-    """
+def _goes_on(session: SessionReport, recorded: Recorded) -> bool:
+    """Say whether a session went on when the verdict was given, as far as both times are known."""
     time = recorded.where.time
-    if time is not None and session.started is not None and session.ended is not None:
-        return session.started - APART_SECONDS <= time <= session.ended + APART_SECONDS
-    if not else_armed:
+    if time is None or session.started is None or session.ended is None:
         return True
+    return session.started - APART_SECONDS <= time <= session.ended + APART_SECONDS
+
+
+def _is_armed(session: SessionReport) -> bool:
+    """Say whether the post-compaction guard was armed in the replay."""
     armed = {Kind.GUARD_ARMED, Kind.COMPACTION_ABORT}
-    return recorded.kind == Kind.COMPACTION_ABORT and any(mark.kind in armed for _, mark in session.marks())
+    return any(mark.kind in armed for _, mark in session.marks())
 
 
 def _with(session: SessionReport, told: Sequence[Recorded], ruleset: Ruleset) -> SessionReport:

@@ -267,3 +267,28 @@ def test_a_verdict_that_both_tell_of_is_one_in_the_timeline_too() -> None:
     assert recorded.detector == "generic_repeat"
     assert [step.recorded for run_ in found.runs for step in run_.steps] == [recorded]
     assert made.runs[0].steps[0].recorded is kept, "nothing that was given is changed"
+
+
+@given(
+    spans=st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50), st.sampled_from([None, "a", "b"])), max_size=12),
+    hour=st.integers(0, 60),
+    agent=st.sampled_from([None, "a", "b"]),
+)
+def test_a_verdict_without_a_session_is_of_the_only_one_that_went_on(
+    spans: list[tuple[int, int, str | None]], hour: int, agent: str | None
+) -> None:
+    sessions = [
+        SessionReport("s.jsonl", f"s{place}", owner, None, 3600.0 * start, 3600.0 * (start + length), calls=1)
+        for place, (start, length, owner) in enumerate(spans)
+    ]
+    told = Recorded("", Where(1, None, 3600.0 * hour), "warning", None, "read", "generic_repeat", 10)
+    log = SessionReport("gateway.log", "agent:x:main", agent, recorded=[told])
+    found = attach([*sessions, log], ruleset("2026.9"))
+    fits = [
+        session.session
+        for session in sessions
+        if (session.started or 0) - 600 <= 3600.0 * hour <= (session.ended or 0) + 600
+        and (session.agent is None or agent is None or session.agent == agent)
+    ]
+    homes = [session.session for session in found.sessions if session.recorded]
+    assert homes == (fits if len(fits) == 1 else [])

@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,25 @@ def test_damaged_containers_in_a_folder_are_errors(folder: Path, command: str) -
     assert totals["sessions"] >= 2
     assert run(command, str(folder), "--skip-errors").returncode == 0
     assert "not read, or not to the end" in run(command, str(folder), "-q").stdout
+
+
+def test_archives_without_their_end_and_locked_members_are_errors(folder: Path) -> None:
+    held = io.BytesIO()
+    with tarfile.open(fileobj=held, mode="w") as made:
+        made.add(FIXTURES / "clean" / "paging.jsonl", "a.jsonl")
+    end = len(held.getvalue().rstrip(b"\0"))
+    (folder / "endless.tar").write_bytes(held.getvalue()[: -(-end // 512) * 512])
+    locked = io.BytesIO()
+    with zipfile.ZipFile(locked, "w") as packed:
+        packed.writestr("b.jsonl", SESSION)
+    data = bytearray(locked.getvalue())
+    data[6] |= 1  # says of itself that it is encrypted, here and in the list at the end
+    data[data.rindex(b"PK\x01\x02") + 8] |= 1
+    (folder / "locked.zip").write_bytes(data)
+    done = run("replay", str(folder))
+    assert done.returncode == 3
+    assert "endless.tar: " in done.stderr
+    assert "locked.zip!b.jsonl: encrypted" in done.stderr
 
 
 @pytest.mark.parametrize("command", ["replay", "inspect"])

@@ -15,6 +15,7 @@ from loopscan import replay
 from loopscan.events import Ending, Event, Fate, Problem, Result, RunEnded, SessionStarted, Turn, UserMessage
 from loopscan.transcripts.reader import HEAD_BYTES, Confidence, Source
 from loopscan.transcripts.swe_agent import SweAgentReader
+from loopscan.transcripts.swe_agent.mini import fenced
 from tests.transcripts.checks import account, check, of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -368,3 +369,19 @@ def test_whatever_stands_in_a_field_the_events_hold_what_readers_promise(data: s
 def test_any_bytes_can_be_looked_at(head: bytes) -> None:
     assert SweAgentReader().recognise(head, "x") in Confidence
     assert SweAgentReader().family(head, "x") == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        ("Look:\n```bash\nls -l\n```\n", "ls -l"),
+        ("```mswea_bash_command  \nls\nwc x\n```", "ls\nwc x"),
+        ("```bash\n\n```", ""),
+        ("```bash\nls\n```\n```bash\nwc\n```", None),
+        ("```bash\nls", None),
+        ("```python\nls\n```", None),
+        ("```bash\nx" * 1000, None),
+    ],
+)
+def test_a_command_is_what_stands_in_the_only_fence(text: str, command: str | None) -> None:
+    assert fenced(text) == command

@@ -129,12 +129,12 @@ def _calls(message: Object, extra: Object) -> list[Call]:
         return calls
     commands = [mapping(each).get("command") for each in array(extra.get("actions"))]
     if not commands and not isinstance(extra.get("actions"), list):
-        command = _fenced(text_of(message.get("content")))
+        command = fenced(text_of(message.get("content")))
         commands = [] if command is None else [command]
     return [Call(SHELL, {"command": each.strip()}) for each in commands if isinstance(each, str)]
 
 
-def _fenced(text: str) -> str | None:
+def fenced(text: str) -> str | None:
     """Return what stands in the only fence of a text, ``None`` if there is none, or more than one."""
     found: str | None = None
     at = 0

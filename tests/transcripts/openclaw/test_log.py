@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from loopscan.events import Event, Pause, Problem, Recorded, SessionEnded, SessionResumed, SessionStarted
 from loopscan.transcripts.openclaw.log import MOST_WAITING, UNKNOWN, LogReader
-from loopscan.transcripts.openclaw.logline import read_line
+from loopscan.transcripts.openclaw.logline import Names, read_line
 from loopscan.transcripts.reader import Confidence, Source, recognise
 from tests.transcripts.build import Transcript
 from tests.transcripts.checks import account, check, of
@@ -322,3 +322,10 @@ def test_no_transcript_is_taken_for_a_log() -> None:
         assert sure(head) is Confidence.NO
         taken = recognise(head, str(path))
         assert taken is None or taken.name != "openclaw-log"
+
+
+def test_a_session_is_known_by_its_file_near_its_key() -> None:
+    line = "x sessionKey=agent:main:a cwd=/y sessionFile=/home/u/agents/main/sessions/s-1.jsonl done"
+    assert read_line(line.encode()) == Names("s-1", "agent:main:a")
+    assert read_line(b"sessionKey=k sessionFile=/no/session/here") is None
+    assert read_line(b"sessionKey=k " + b"y" * 500 + b" sessionFile=/s/1.jsonl") is None

@@ -6,10 +6,12 @@ import json
 
 import pytest
 
+from loopscan.events import Problem, Turn, UserMessage
 from loopscan.transcripts.openclaw import OpenClawReader
 from loopscan.transcripts.openclaw.reader import agent_of, session_of
 from loopscan.transcripts.reader import Confidence
 from tests.transcripts.build import Transcript
+from tests.transcripts.checks import of
 
 
 def confidence(*lines: object) -> Confidence:
@@ -96,3 +98,17 @@ def test_the_agent_is_read_from_the_path(path: str, agent: str | None) -> None:
 )
 def test_a_file_names_its_session(path: str, session: str) -> None:
     assert session_of(path) == session
+
+
+def test_entries_of_another_format_are_no_messages_and_their_calls_are_not_lost_silently() -> None:
+    """As where somebody joined files of two programs."""
+    made = Transcript()
+    made.user()
+    made.says()
+    block = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {}}
+    made.json({"type": "assistant", "uuid": "u1", "message": {"role": "assistant", "content": [block]}})
+    made.json({"type": "user", "uuid": "u2", "message": {"role": "user", "content": "text alone"}})
+    events = made.read()
+    assert [(each.line, each.kind) for each in of(Problem, events)] == [(4, "malformed-entry")]
+    assert len(of(Turn, events)) == 1
+    assert len(of(UserMessage, events)) == 1
