@@ -157,8 +157,9 @@ def _has_foreign_calls(content: Json) -> bool:
 def _call_blocks(content: Json) -> list[Object]:
     if not isinstance(content, list):
         return []
-    return [block for block in content if isinstance(block, dict) and _is_call(block.get("type"))]
+    return [block for block in content if isinstance(block, dict) and is_call(block.get("type"))]
 
 
-def _is_call(kind: Json) -> bool:
+def is_call(kind: Json) -> bool:
+    """Say whether a content block of this type asks for a tool."""
     return isinstance(kind, str) and kind in CALL_TYPES

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from loopscan.events import NO_USAGE, Fate, Json, Usage
-from loopscan.transcripts.openclaw.entries import CALL_TYPES, Entry, openclaw, usage_of
+from loopscan.transcripts.openclaw.entries import Entry, is_call, openclaw, usage_of
 from loopscan.transcripts.openclaw.results import read_result
 from loopscan.transcripts.openclaw.session import Said
 from loopscan.transcripts.openclaw.snapshots import SUMMARY, Snapshots
@@ -328,7 +328,7 @@ class Rebuilt:
             return message
         blocks: list[Json] = []
         for block in content:
-            if isinstance(block, dict) and block.get("type") in CALL_TYPES:
+            if isinstance(block, dict) and is_call(block.get("type")):
                 call_id = self._id(block.get("id"))
                 if call_id is not None:
                     block = {**block, "id": call_id}

@@ -720,3 +720,13 @@ def test_a_recorded_trajectory_rebuilds_the_beginning_of_its_session() -> None:
         for result, full in zip(of(Result, rebuilt), of(Result, whole), strict=False):
             assert result.outcome == full.outcome or result.outcome.lossy
         assert len(of(RunEnded, rebuilt)) == len(of(RunEnded, whole))
+
+
+def test_a_block_whose_type_is_no_text_is_passed_over() -> None:
+    """Found by damaging a fixture: a list where the type stands."""
+    path = Path(__file__).parents[3] / "fixtures" / "openclaw-trajectory" / "snapshots.trajectory.jsonl"
+    data = path.read_bytes().replace(b'"type":"toolCall"', b'"type":[1]', 1)
+    assert data != path.read_bytes()
+    source = Source("snapshots.trajectory.jsonl", lambda: io.BytesIO(data))
+    check(list(TrajectoryReader().read(source)))
+    account(source)
