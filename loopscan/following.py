@@ -20,8 +20,7 @@ from loopscan.replayer import Plan, SourceReplay, add, bring_home
 from loopscan.report import UNREADABLE, Report, SourceReport, internal_error
 from loopscan.transcripts.discover import Found, Skipped
 from loopscan.transcripts.ledger import Ledger
-from loopscan.transcripts.openclaw.readonly import MAGIC as SQLITE_MAGIC
-from loopscan.transcripts.reader import readers
+from loopscan.transcripts.reader import readers, traits_of
 
 #: A new file is looked for at every so many looks at the known ones.
 DISCOVER_EVERY = 5
@@ -194,10 +193,11 @@ class Follower:
 
 
 def _is_continued(each: _Followed, before: _Stamp, now: _Stamp) -> bool:
-    """Say whether a file is the one that it was, with something added. A database may change anywhere."""
+    """Say whether a file is the one that it was with something added, or one that its reader reads on anyway."""
     if now[:2] != before[:2] or now[2] < before[2]:
         return False
-    return each.held.startswith(SQLITE_MAGIC) or _ends(each.found.source.path, before) == each.held
+    anywhere = traits_of(readers()[each.found.reader]).changes_anywhere
+    return anywhere or _ends(each.found.source.path, before) == each.held
 
 
 def _ends(path: Path | None, stamp: _Stamp | None) -> bytes:

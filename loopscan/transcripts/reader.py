@@ -211,6 +211,8 @@ class Traits:
     normalisers: Mapping[str, str] = field(default_factory=dict)
     """What it takes out of recorded outcomes, or rebuilds in them, so that equal ones are equal: a sentence for each
     name. Each use is counted in :attr:`Source.normalised`."""
+    changes_anywhere: bool = False
+    """Its files are not only added to, and the reader finds out by itself what is new, as of a database."""
     pieces: bool = False
     """A folder with a file for each event may be one record; see :mod:`loopscan.transcripts.pieces`."""
     rank: int = 0

@@ -52,6 +52,7 @@ class OpenClawDatabaseReader:
         summary="databases of OpenClaw agents (openclaw-agent.sqlite, from 2026.7.2 on) and their snapshots",
         recognised_by="an SQLite database with the table transcript_events",
         rank=-2,
+        changes_anywhere=True,
     )
 
     def recognise(self, head: bytes, name: str) -> Confidence:
