@@ -71,11 +71,6 @@ class _Eager(Stream):
         """Return up to ``wanted`` bytes."""
         return self._stream.read1(wanted)  # type: ignore[attr-defined, no-any-return]
 
-    def close(self) -> None:
-        """Close the stream, too."""
-        self._stream.close()
-        super().close()
-
 
 class _Look(Stream):
     def __init__(self, once: Once) -> None:

@@ -22,7 +22,8 @@ def values(data: bytes, **options: Any) -> tuple[list[Any], Source]:
     return [item.value if isinstance(item, Line) else item for item in read_values(source)], source
 
 
-ITEMS = st.lists(st.dictionaries(st.text(max_size=3), st.integers() | st.text(max_size=9), min_size=1), min_size=2)
+NUMBERS = st.integers(-(2**63), 2**64 - 1)
+ITEMS = st.lists(st.dictionaries(st.text(max_size=3), NUMBERS | st.text(max_size=9), min_size=1), min_size=2)
 
 
 @given(items=ITEMS, indent=st.sampled_from([None, 1]))
