@@ -105,7 +105,7 @@ def judged_as(sources: Sequence[SourceReport]) -> Iterator[RenderableType]:
             parts.append("judged " + ", ".join(pairs))
         if normalised[name]:
             counts = (f"{clean(each, _TOOL)} {number(count)}" for each, count in sorted(normalised[name].items()))
-            parts.append("normalised outcomes: " + ", ".join(counts))
+            parts.append("normalised: " + ", ".join(counts))
         if parts:
             table.add_row(safe(name, limit=_TOOL), safe("; ".join(parts)))
     if table.row_count:
