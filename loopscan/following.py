@@ -20,6 +20,7 @@ from loopscan.replayer import Plan, SourceReplay, add, bring_home
 from loopscan.report import UNREADABLE, Report, SourceReport, internal_error
 from loopscan.transcripts.discover import Found, Skipped
 from loopscan.transcripts.ledger import Ledger
+from loopscan.transcripts.places import closing_archives
 from loopscan.transcripts.reader import readers, traits_of
 
 #: A new file is looked for at every so many looks at the known ones.
@@ -51,6 +52,8 @@ class _Followed:
     """Something was read of it since it was begun."""
     over: bool = False
     """The reader has read it to its end; it is read again if it changes."""
+    folder: Path | None = None
+    """The folder that is one record, with a file for each event; it is read again when there are more."""
     shown: set[tuple[object, ...]] = field(default_factory=set)
     """The marks that were shown."""
 
@@ -77,13 +80,16 @@ class Follower:
     def finished(self) -> bool:
         """Whether nothing more can come: all that is followed are streams, and they have ended."""
         return bool(self._followed) and all(
-            each.over and each.found.source.path is None for each in self._followed.values()
+            each.over and each.found.source.path is None and each.folder is None for each in self._followed.values()
         )
 
     @property
     def still(self) -> int:
         """How many of the sources are read once and not followed: packed and remote ones."""
-        return sum(each.found.source.path is None and not each.found.here for each in self._followed.values())
+        return sum(
+            each.found.source.path is None and not each.found.here and each.folder is None
+            for each in self._followed.values()
+        )
 
     def give_up_streams(self) -> None:
         """Read no more of what came in as a stream: somebody interrupted while it was waited for."""
@@ -105,10 +111,11 @@ class Follower:
 
     def finish(self) -> Iterator[dict[str, Any]]:
         """Read what is there to its end, what is new included, and yield the marks that this makes."""
-        self._discover()
-        for each in self._followed.values():
-            each.found.source.follow = False
-            yield from self._pull(each)
+        with closing_archives():
+            self._discover()
+            for each in self._followed.values():
+                each.found.source.follow = False
+                yield from self._pull(each)
 
     def report(self) -> Report:
         """Return the report of all that was read; to be asked once, after :meth:`finish`."""
@@ -131,14 +138,26 @@ class Follower:
         found = self._plan.discover(lambda error: unread.append(SourceReport.unread(error)))
         self._unread = [each for each in unread if each.path not in self._followed]
         self._skipped = found.skipped
+        for each in found.sources:
+            known = self._followed.get(each.source.name)
+            if known is not None and known.folder is not None and _stamp(known.folder) != known.stamp:
+                known.found, known.stamp = each, _stamp(known.folder)
+                each.source.ledger = self._ledger
+                self._begin(known)
         new = [each for each in found.sources if each.source.name not in self._followed]
         for each in sorted(new, key=belief):
             each.source.ledger = self._ledger
-            followed = _Followed(each, _stamp(each.source.path))
+            name = Path(each.source.name)
+            folder = name if each.source.path is None and name.is_dir() else None
+            followed = _Followed(each, _stamp(folder or each.source.path), folder=folder)
             self._begin(followed)
             self._followed[each.source.name] = followed
 
     def _look_at(self, each: _Followed) -> Iterator[dict[str, Any]]:
+        if each.folder is not None:
+            if not each.started:
+                yield from self._pull(each)
+            return
         before, now = each.stamp, _stamp(each.found.source.path)
         if each.over:
             if now is None or now == before:

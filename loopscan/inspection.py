@@ -31,7 +31,8 @@ from loopscan.pool import work_on
 from loopscan.report import UNREADABLE, SourceReport, internal_error, iso_time, source_dict
 from loopscan.transcripts.discover import Found, Skipped, discover
 from loopscan.transcripts.places import closing_archives
-from loopscan.transcripts.reader import MAX_EXPANDED_BYTES, MAX_LINE_BYTES, readers
+from loopscan.transcripts.reader import MAX_LINE_BYTES, readers
+from loopscan.transcripts.streams import MAX_EXPANDED_BYTES
 
 SCHEMA = "loopscan.inspect/1"
 PathLike = str | os.PathLike[str]

@@ -22,8 +22,9 @@ from loopscan.report import UNREADABLE, Report, SessionReport, SourceReport, int
 from loopscan.sessions import Options, SessionReplay
 from loopscan.transcripts.discover import Discovery, Found, discover
 from loopscan.transcripts.places import closing_archives
-from loopscan.transcripts.reader import MAX_EXPANDED_BYTES, MAX_LINE_BYTES, readers, traits_of
+from loopscan.transcripts.reader import MAX_LINE_BYTES, readers, traits_of
 from loopscan.transcripts.statedir import StateConfig, state_config
+from loopscan.transcripts.streams import MAX_EXPANDED_BYTES
 from loopscan.verdicts import attach, stands_apart
 
 PathLike = str | os.PathLike[str]

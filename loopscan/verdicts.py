@@ -192,4 +192,9 @@ def _merged(known: Sequence[Recorded], told: Sequence[Recorded], ruleset: Rulese
                 new.discard(right[to])
             taken = {left[at] for at, _ in met}
             ours = [place for place in ours if place not in taken]
-    return merged + [each for place, each in enumerate(told) if place in new]
+    return merged + [_by_name(each, ruleset) for place, each in enumerate(told) if place in new]
+
+
+def _by_name(recorded: Recorded, ruleset: Ruleset) -> Recorded:
+    """Return a verdict with the name that the engine has for its tool."""
+    return recorded if recorded.tool is None else replace(recorded, tool=tool_name(recorded.tool, ruleset))

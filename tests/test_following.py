@@ -318,3 +318,18 @@ def test_whoever_reads_the_marks_may_stop_reading(tmp_path: Path) -> None:
         out, said = running.communicate(timeout=60)
     assert len(out.splitlines()) == 1
     assert "error" not in said
+
+
+def test_a_folder_of_events_is_read_on_when_there_are_more(tmp_path: Path) -> None:
+    folder = tmp_path / "conversation"
+    folder.mkdir()
+    events = (FIXTURES / "openhands" / "cider-loop.jsonl").read_text().splitlines()
+    follower = Follower(plan(tmp_path, ruleset="2026.9"))
+    shown: list[dict[str, Any]] = []
+    for number, event in enumerate(events):
+        (folder / f"event-{number:05}-x.json").write_text(event)
+        if number % 8 == 0:
+            shown += [row for _ in range(5) for row in follower.look()]
+    shown += follower.finish()
+    assert shown == rows(tmp_path)
+    assert [session.calls for session in follower.report().sessions] == [23]

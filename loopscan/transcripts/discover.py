@@ -34,7 +34,7 @@ from loopscan.transcripts.reader import (
     recognise,
     traits_of,
 )
-from loopscan.transcripts.reasons import EMPTY, UNKNOWN, is_binary, why_unknown
+from loopscan.transcripts.reasons import EMPTY, ONE_EVENT, UNKNOWN, is_binary, why_unknown
 from loopscan.transcripts.remote import Remote
 from loopscan.transcripts.streams import (
     CHUNK_BYTES,
@@ -145,7 +145,6 @@ def discover(
     known = readers() if among is None else among
     if input_format is not None and input_format not in known:
         raise UsageError(f'there is no format "{input_format}"; known: {", ".join(known)}')
-    forced = known[input_format] if input_format is not None else None
     forced = known[input_format] if input_format is not None else None
     search = _Search(known, forced, max_line, max_expanded, stdin, on_error)
     for name in paths:
@@ -285,7 +284,7 @@ class _Search:
         """Look into files that may be one record together; if they are none, into each."""
         if pieces in self._met:
             return
-        with closing(pieces.open()) as stream:
+        with closing(Pieces(pieces.folder, pieces.names[:1]).open()) as stream:
             head, _ = read_head(stream, HEAD_BYTES)
         able = {name: reader for name, reader in self._known.items() if traits_of(reader).pieces}
         reader = recognise(head, pieces.folder, able)
@@ -432,8 +431,8 @@ class _Search:
             inner = place.then(*member.steps)
             reason = self._look(inner, name, member.stream, named=False, packed=packed, meter=meter, inside=True)
         if reason is not None:
-            encrypted = reason == ENCRYPTED
-            self.found.skipped.append(Skipped(name, Unread(reason) if encrypted else reason))
+            lost = reason in (ENCRYPTED, ONE_EVENT)
+            self.found.skipped.append(Skipped(name, Unread(reason) if lost else reason))
 
     def _offer(
         self,
@@ -467,8 +466,8 @@ class _Search:
     def _add(self, place: Place, name: str, reader: Reader, head: bytes) -> None:
         """Take in a source."""
         source = self._source(place, self._unique(name))
-        family = family_of(reader, head, name)
         here = isinstance(place.origin, Once)
+        family = family_of(reader, head, source, again=not here)
         self.found.sources.append(Found(source, reader.name, family, rank_of(reader, name), here))
 
     def _reader(self, head: bytes, name: str, *, named: bool) -> Reader | None:
@@ -481,8 +480,9 @@ class _Search:
     def _source(self, place: Place, name: str) -> Source:
         origin: Origin = place.origin
         if not place.steps and isinstance(origin, LocalFile):
-            return Source.of_file(origin.path, max_line=self._max_line)
-        return Source(name, partial(open_place, place, self._max_expanded), max_line=self._max_line)
+            return Source.of_file(origin.path, max_line=self._max_line, max_expanded=self._max_expanded)
+        opener = partial(open_place, place, self._max_expanded)
+        return Source(name, opener, max_line=self._max_line, max_expanded=self._max_expanded)
 
     def _unique(self, name: str) -> str:
         """Return a name that no other source has: an archive may hold several members of one name."""

@@ -24,6 +24,7 @@ from typing import BinaryIO, Protocol, cast, runtime_checkable
 from loopscan.errors import InputError, UsageError
 from loopscan.events import Event
 from loopscan.transcripts.ledger import Ledger
+from loopscan.transcripts.streams import MAX_EXPANDED_BYTES
 
 #: The entry point group of third-party readers: each names a :class:`Reader` or a callable that makes one.
 GROUP = "loopscan.readers"
@@ -55,9 +56,6 @@ _MOST_KINDS = 100
 #: A longer line is skipped and named, in bytes.
 MAX_LINE_BYTES = 64 << 20
 
-#: No source may grow to more than this when it is decompressed, in bytes; the rest of it is not read.
-MAX_EXPANDED_BYTES = 16 << 30
-
 
 class Confidence(IntEnum):
     """How sure a reader is that a source is its own."""
@@ -84,6 +82,7 @@ class Source:
         "follow",
         "ledger",
         "lines",
+        "max_expanded",
         "max_line",
         "name",
         "normalised",
@@ -100,19 +99,21 @@ class Source:
         *,
         path: Path | None = None,
         max_line: int = MAX_LINE_BYTES,
+        max_expanded: int = MAX_EXPANDED_BYTES,
         ledger: Ledger | None = None,
         follow: bool = False,
     ) -> None:
         """Name a stream.
 
         ``opener`` gives a fresh binary stream, which raises nothing but :class:`OSError`; ``path`` is where the
-        same bytes lie in a file of this machine, if they do. ``max_line`` is in bytes. ``ledger`` knows what
-        other sources of the same session gave (see :meth:`is_copy`). ``follow`` says that the end of the
-        stream is not the end of the source.
+        same bytes lie in a file of this machine, if they do. ``max_line`` and ``max_expanded`` are in bytes.
+        ``ledger`` knows what other sources of the same session gave (see :meth:`is_copy`). ``follow`` says that
+        the end of the stream is not the end of the source.
         """
         self.name = name
         self.path = path
         self.max_line = max_line
+        self.max_expanded = max_expanded
         self.ledger = ledger
         self.follow = follow
         self._opener = opener
@@ -137,10 +138,17 @@ class Source:
         """How often each normaliser of the reader changed an outcome or arguments; see :class:`Traits`."""
 
     @classmethod
-    def of_file(cls, path: str | os.PathLike[str], *, max_line: int = MAX_LINE_BYTES) -> Source:
+    def of_file(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        max_line: int = MAX_LINE_BYTES,
+        max_expanded: int = MAX_EXPANDED_BYTES,
+    ) -> Source:
         """Return the file ``path`` as a source; nothing is opened yet."""
         name = os.fsdecode(path)
-        return cls(name, partial(_open_file, os.fspath(path)), path=Path(name), max_line=max_line)
+        opener = partial(_open_file, os.fspath(path))
+        return cls(name, opener, path=Path(name), max_line=max_line, max_expanded=max_expanded)
 
     def count(self, kind: str, *, used: bool) -> None:
         """Count an entry under its kind. Every value that the source gave is counted once, here or as a copy.
@@ -223,8 +231,8 @@ class Traits:
 class Reader(Protocol):
     """One transcript format.
 
-    A reader may also have ``traits`` (:class:`Traits`), and a method ``family(head, name)`` that returns the
-    set of strings by which to tell that two sources may hold entries of the same session; see
+    A reader may also have ``traits`` (:class:`Traits`), and a method ``family(head, name)`` or ``family_in(source)``
+    that returns the set of strings by which to tell that two sources may hold entries of the same session; see
     :func:`traits_of` and :func:`family_of` for what holds without them.
     """
 
@@ -253,10 +261,16 @@ def traits_of(reader: Reader) -> Traits:
     return found if isinstance(found, Traits) else Traits()
 
 
-def family_of(reader: Reader, head: bytes, name: str) -> frozenset[str]:
-    """Return what tells which other sources may hold the same session: nothing where the reader does not say."""
-    family = getattr(reader, "family", None)
-    return frozenset(family(head, name)) if callable(family) else frozenset()
+def family_of(reader: Reader, head: bytes, source: Source, *, again: bool = True) -> frozenset[str]:
+    """Return what tells which other sources may hold the same session: nothing where the reader does not say.
+
+    A reader to whom ``head`` does not tell it may have a method ``family_in(source)``, which reads the source; it is
+    not asked where the source cannot be read ``again``.
+    """
+    whole, family = getattr(reader, "family_in", None), getattr(reader, "family", None)
+    if again and callable(whole):
+        return frozenset(whole(source))
+    return frozenset(family(head, source.name)) if callable(family) else frozenset()
 
 
 @functools.cache

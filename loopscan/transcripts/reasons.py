@@ -10,6 +10,8 @@ from loopscan.transcripts.names import pieces_of
 EMPTY: Final = "empty"
 UNKNOWN: Final = "of no known format"
 
+ONE_EVENT: Final = "one event of a folder of them: name the folder, unpacked"
+
 _SQLITE = b"SQLite format 3\0"
 #: A text has no NUL in as many bytes; the middle of one that a crash has damaged may have.
 _TELLING_BYTES: Final = 1024
@@ -30,6 +32,7 @@ _BY_NAME: Final = (
     (r"(?:openclaw|clawdbot|moltbot)\.json(?:[.-].+)?", "a configuration of OpenClaw"),
     (r".+\.trajectory-path\.json", "names where a trajectory is"),
     (r".+\.lock", "a lock"),
+    (r"event-\d{3,}-.*\.json", ONE_EVENT),
     (r".+-(?:wal|shm|journal)", "part of a database"),
 )
 _NAMES = tuple((re.compile(pattern, re.DOTALL), reason) for pattern, reason in _BY_NAME)

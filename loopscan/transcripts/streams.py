@@ -10,7 +10,7 @@ import errno
 import io
 import zlib
 from collections.abc import Callable
-from typing import Final, Protocol, cast
+from typing import BinaryIO, Final, Protocol, cast
 
 import zstandard
 
@@ -87,7 +87,7 @@ def codec_of(head: bytes) -> str | None:
 
 
 def read_head(
-    stream: Raw, size: int, enough: Callable[[bytes], bool] = lambda head: False
+    stream: Raw | BinaryIO, size: int, enough: Callable[[bytes], bool] = lambda head: False
 ) -> tuple[bytes, OSError | None]:
     """Read up to ``size`` bytes; return them, and the error that came before there were as many.
 
@@ -125,10 +125,11 @@ class Stream(io.RawIOBase):
 
 
 class Prefixed(Stream):
-    """A stream after ``head`` was read from it: gives that once more, and then the rest."""
+    """A stream after ``head`` was read from it: gives that once more, then the rest, or the error that came then."""
 
-    def __init__(self, head: bytes, rest: Raw) -> None:
+    def __init__(self, head: bytes, rest: Raw, error: OSError | None = None) -> None:
         super().__init__()
+        self._error = error
         self._head = head
         self._rest = rest
 
@@ -137,6 +138,8 @@ class Prefixed(Stream):
         if self._head:
             data, self._head = self._head[:wanted], self._head[wanted:]
             return data
+        if self._error is not None:
+            raise self._error
         return self._rest.read(wanted) or b""
 
     def close(self) -> None:

@@ -73,6 +73,36 @@ def test_archives_without_their_end_and_locked_members_are_errors(folder: Path) 
     assert "locked.zip!b.jsonl: encrypted" in done.stderr
 
 
+@pytest.mark.parametrize(
+    "name", ["openhands/cider-loop.jsonl", "gemini/failing-tests.jsonl", "openai-messages/stuck-drawer.jsonl"]
+)
+def test_what_stands_before_the_damage_is_used_whatever_the_format(tmp_path: Path, name: str) -> None:
+    whole = (FIXTURES / name).read_bytes()
+    (tmp_path / "cut.gz").write_bytes(gzip.compress(whole)[:-12])
+    done = run("inspect", str(tmp_path / "cut.gz"), "--format", "json")
+    assert done.returncode == 3
+    assert json.loads(done.stdout)["totals"]["calls"] > 20
+
+
+def test_copies_count_once_in_an_archive_too(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "both.tar.gz", "w:gz") as made:
+        for name in ("openclaw-sqlite", "openclaw-backup"):
+            made.add(FIXTURES / name, name)
+    plain = json.loads(run("inspect", str(FIXTURES / "openclaw-sqlite"), "--format", "json").stdout)
+    packed = json.loads(run("inspect", str(tmp_path), "--format", "json", "--jobs", "2").stdout)
+    assert packed["totals"]["calls"] == plain["totals"]["calls"] == 25
+    assert packed["totals"]["sessions"] == 2
+
+
+def test_single_events_of_a_folder_say_what_to_do(tmp_path: Path) -> None:
+    event = (FIXTURES / "openhands" / "cider-loop.jsonl").read_text().splitlines()[0]
+    (tmp_path / "event-00001-a.json").write_text(event)
+    done = run("replay", str(tmp_path / "event-00001-a.json"))
+    assert done.returncode == 3
+    assert "one event of a folder of them: name the folder" in done.stderr
+    assert run("replay", str(tmp_path), "--allow-empty").returncode == 0
+
+
 @pytest.mark.parametrize("command", ["replay", "inspect"])
 def test_what_is_no_transcript_in_a_folder_is_no_error(folder: Path, command: str) -> None:
     done = run(command, str(folder))

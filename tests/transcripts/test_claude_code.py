@@ -33,7 +33,7 @@ from loopscan.rulesets import RULESETS
 from loopscan.transcripts.claude_code import ClaudeCodeReader, feed
 from loopscan.transcripts.claude_code.results import TOOLS, read_result
 from loopscan.transcripts.ledger import Ledger
-from loopscan.transcripts.reader import HEAD_BYTES, Confidence, Source, family_of, recognise
+from loopscan.transcripts.reader import HEAD_BYTES, Confidence, Source, recognise
 from tests.transcripts.checks import account, check, of
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "claude-code"
@@ -654,7 +654,7 @@ def test_lines_that_another_file_repeats_count_once_whatever_session_they_name(f
     assert (len(of(Turn, one)), len(of(Turn, two))) == (2, 1)
     assert sources[1].copies == {"1.jsonl": 4}
     assert [each.session for each in of(SessionStarted, two)] == ["two"]
-    assert family_of(READER, heads[0], "1.jsonl") & family_of(READER, heads[1], "2.jsonl")
+    assert READER.family(heads[0], "1.jsonl") & READER.family(heads[1], "2.jsonl")
 
 
 def test_ids_that_are_placeholders_make_no_copies() -> None:
@@ -676,11 +676,11 @@ def test_a_family_is_told_by_sessions_lines_and_the_path() -> None:
     agent.user()
     path = f"p/{identity}/subagents/agent-a.jsonl"
     snapshot = {"type": "file-history-snapshot", "messageId": "u1", "snapshot": {}}
-    main = family_of(READER, encoded([snapshot]), f"p/{identity}.jsonl")
+    main = READER.family(encoded([snapshot]), f"p/{identity}.jsonl")
     assert main == {identity, "u1"}
-    assert family_of(READER, encoded(agent.lines), path) & main == {identity, "u1"}
-    assert family_of(READER, encoded(short().lines), "p/other.jsonl").isdisjoint({identity})
-    assert family_of(READER, b"\xff" * 50, "x") == frozenset()
+    assert READER.family(encoded(agent.lines), path) & main == {identity, "u1"}
+    assert READER.family(encoded(short().lines), "p/other.jsonl").isdisjoint({identity})
+    assert READER.family(b"\xff" * 50, "x") == frozenset()
 
 
 def test_a_session_file_and_what_was_printed_of_the_session_count_once() -> None:
@@ -920,7 +920,7 @@ def test_the_fixture_of_a_whole_day_is_read_as_it_went() -> None:
 
 def test_a_folder_of_sessions_is_read_as_one_family() -> None:
     heads = {
-        path.name: family_of(READER, path.read_bytes()[:HEAD_BYTES], str(path)) for path in FIXTURES.rglob("*.jsonl")
+        path.name: READER.family(path.read_bytes()[:HEAD_BYTES], str(path)) for path in FIXTURES.rglob("*.jsonl")
     }
     guide = heads["guide.jsonl"]
     related = {name for name, ids in heads.items() if ids & guide}

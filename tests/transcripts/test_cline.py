@@ -36,7 +36,7 @@ from tests.transcripts.checks import account, check, of
 ON = {"enabled": True}
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 TASK = FIXTURES / "cline" / "1788336000000"
-REAL = Path("/work/shared/real") / "cline-ui"
+REAL = Path(__file__).parents[3] / "shared" / "real" / "cline-ui"
 READERS: dict[str, Any] = {"api": ClineReader(), "ui": ClineUiReader()}
 NAMES = {"api": "api_conversation_history.json", "ui": "ui_messages.json"}
 

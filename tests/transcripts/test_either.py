@@ -93,3 +93,19 @@ def test_a_stream_that_fails_at_once_is_a_problem_and_is_closed() -> None:
     got = list(read_values(Source("x", lambda: Broken())))  # type: ignore[arg-type, return-value]
     assert [each.kind for each in got if isinstance(each, Problem)] == ["read-error"]
     assert Broken.closed_by_reader
+
+
+def test_a_stream_that_breaks_off_gives_what_stands_before_and_the_problem() -> None:
+    class Broken(io.BytesIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            data = super().read(size)
+            if not data:
+                raise OSError(5, "it breaks off here")
+            return data
+
+    for text, expected in ((b'{"a": 1}\n{"a": 2}\n{"a"', [1, 2]), (b'[{"a": 1}, {"a": 2}, {"a', [1, 2])):
+        source = Source("x", lambda text=text: Broken(text))  # type: ignore[misc]
+        items = list(read_values(source))
+        got = [item.value["a"] for item in items if isinstance(item, Line) and item.value]
+        assert got == expected
+        assert "read-error" in [item.kind for item in items if isinstance(item, Problem)]

@@ -32,7 +32,7 @@ from tests.transcripts.checks import account, check, of
 #: Detection as it is without any setting; no configuration of this machine.
 ON = {"enabled": True}
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "gemini"
-REAL = Path("/work/shared/real") / "gemini"
+REAL = Path(__file__).parents[3] / "shared" / "real" / "gemini"
 READER = GeminiReader()
 HEADER = {"sessionId": "s1", "projectHash": "h", "startTime": "2026-09-01T10:00:00.000Z"}
 

@@ -21,7 +21,7 @@ from tests.transcripts.checks import account, check, of
 #: Detection as it is without any setting; no configuration of this machine.
 ON = {"enabled": True}
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "openai-messages"
-REAL = Path("/work/shared/real")
+REAL = Path(__file__).parents[3] / "shared" / "real"
 READER = OpenAIMessagesReader()
 
 SYSTEM = {"role": "system", "content": "You help."}

@@ -27,7 +27,7 @@ def read_archive(
     Returns the transcript as a source of its own, whose lines are to be added to ``source`` with :func:`add_lines`;
     its entries are counted already. ``encoding`` is ``identity`` or ``zstd``.
     """
-    stream = Unpacked(file) if encoding == "zstd" else file
+    stream = Unpacked(file, source.max_expanded) if encoding == "zstd" else file
     inner = Source(source.name, lambda: cast("BinaryIO", stream), max_line=source.max_line)
     feed: Feed = Cold(source, sessions, session) if cold else _Lines(sessions, session)
     yield from drive(inner, read_lines(inner), feed)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator
-from pathlib import Path
+from typing import cast
 
+from loopscan.errors import InputError
 from loopscan.events import Event, Json, Problem
 from loopscan.transcripts.feed import Feed, drive
 from loopscan.transcripts.heads import lines_of
@@ -52,20 +53,19 @@ class OpenClawBackupReader:
                 return Confidence.SURE
         return Confidence.NO
 
-    def family(self, head: bytes, name: str) -> frozenset[str]:
-        """Return the ids of the sessions in the file, if it lies on this machine, else of those in the head."""
+    def family_in(self, source: Source) -> frozenset[str]:
+        """Return the ids of the sessions in the file, wherever it lies."""
         found: set[str] = set()
         try:
-            path = Path(name)
-            with path.open("rb") if path.is_file() else io.BytesIO(head) as stream:
+            with io.BufferedReader(cast("io.RawIOBase", source.open())) as stream:
                 begins = True
                 while piece := stream.readline(1 << 16):
                     named = _SESSION.match(piece) if begins else None
                     if named is not None:
                         found.add(named[1].decode("utf-8", "backslashreplace"))
                     begins = piece.endswith(b"\n")
-        except (OSError, ValueError):
-            pass  # it is gone, or no name of a file: whoever reads it will say so
+        except (OSError, InputError):
+            pass  # whoever reads it will say so
         return frozenset(found)
 
     def read(self, source: Source) -> Iterator[Event]:

@@ -112,7 +112,10 @@ class Database:
                     before = self.state()
                 with self._connection(before) as connection:
                     connection.execute("BEGIN")
-                    answer = query(connection)
+                    try:
+                        answer = query(connection)
+                    except UnicodeDecodeError as error:  # of what SQLite says of a damaged schema
+                        raise sqlite3.DatabaseError("the schema is damaged") from error
                 if _shared(before) or self.state() == before:
                     return answer
             except sqlite3.Error as error:

@@ -14,7 +14,7 @@ import zstandard
 
 from loopscan.events import Problem
 from loopscan.transcripts.jsonl import Line, value_of
-from loopscan.transcripts.reader import MAX_EXPANDED_BYTES, Source
+from loopscan.transcripts.reader import Source
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -25,6 +25,8 @@ MAX_WINDOW_BYTES = 32 << 20
 _CHUNK_BYTES = 1 << 17
 #: So little is unpacked at a time that what it can grow to, about 8 MiB, does no harm.
 _INPUT_BYTES = 256
+#: More than is unpacked beyond what was asked for.
+_AHEAD = 16 << 20
 
 
 def read_row(
@@ -78,7 +80,7 @@ def unpack(frame: bytes, limit: int) -> bytes:
     Raises :class:`OSError` for what is no whole frame.
     """
     data = bytearray()
-    with Unpacked(io.BytesIO(frame)) as stream:
+    with Unpacked(io.BytesIO(frame), limit + _AHEAD) as stream:
         while len(data) <= limit:
             piece = stream.read(min(_CHUNK_BYTES, limit + 1 - len(data)))
             if not piece:
@@ -93,14 +95,14 @@ class Unpacked(io.RawIOBase):
     Reading raises :class:`OSError` for what is damaged or cut off.
     """
 
-    def __init__(self, file: IO[bytes]) -> None:
+    def __init__(self, file: IO[bytes], limit: int) -> None:
         self._file = file
         self._decompressor = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW_BYTES)
         self._frame = self._decompressor.decompressobj()
         self._within = True
         """A frame has begun, or must begin."""
         self._waiting = b""
-        self._left = MAX_EXPANDED_BYTES
+        self._left = limit
 
     def readable(self) -> bool:
         """Return that it can be read."""

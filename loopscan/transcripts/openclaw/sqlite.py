@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
+from loopscan.errors import InputError
 from loopscan.events import Event, Pause, Problem
 from loopscan.transcripts.jsonl import Line
 from loopscan.transcripts.names import pieces_of
@@ -70,11 +71,16 @@ class OpenClawDatabaseReader:
         named = pieces_of(name)[-1] == "openclaw-agent.sqlite"
         return Confidence.LIKELY if named or any(table in head for table in _NAMES) else Confidence.NO
 
-    def family(self, head: bytes, name: str) -> frozenset[str]:
-        """Return the ids of the sessions in the database, if it lies in a file of this machine."""
-        database = _at(head, name)
-        if database is None:
-            return frozenset()
+    def family_in(self, source: Source) -> frozenset[str]:
+        """Return the ids of the sessions in the database, wherever it lies."""
+        try:
+            with source.local() as path:
+                return self._sessions_in(path)
+        except InputError:
+            return frozenset()  # whoever reads it will say so
+
+    def _sessions_in(self, path: Path) -> frozenset[str]:
+        database = Database(path)
         try:
             return frozenset(database.read(tables.sessions))
         except (sqlite3.Error, OSError, ChangingError):

@@ -180,7 +180,7 @@ def test_any_rows_are_survived(rows: list[Any]) -> None:
     assert source.lines >= len(rows)
     account(source)
     OpenClawBackupReader().recognise(data[:HEAD_BYTES], NAME)
-    OpenClawBackupReader().family(data[:HEAD_BYTES], NAME)
+    OpenClawBackupReader().family_in(Source(NAME, lambda: io.BytesIO(data)))
 
 
 # --- what is recognised
@@ -225,9 +225,12 @@ def test_the_family_is_all_sessions_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "transcript_events.jsonl"
     path.write_bytes(data)
     reader = OpenClawBackupReader()
-    assert reader.family(data[:HEAD_BYTES], str(path)) == {"a", "b", "c"}
-    assert reader.family(data[:HEAD_BYTES], "a.zip!/x.jsonl") == {"a"}
-    assert reader.family(encode(cold("d", transcript("d")))[:HEAD_BYTES], "x\0") == {"d"}
+    assert reader.family_in(Source.of_file(path)) == {"a", "b", "c"}
+    packed = Source("a.zip!x.jsonl", lambda: io.BytesIO(data))
+    assert reader.family_in(packed) == {"a", "b", "c"}, "wherever it lies"
+    kept = encode(cold("d", transcript("d")))
+    assert reader.family_in(Source("x", lambda: io.BytesIO(kept))) == {"d"}
+    assert reader.family_in(Source.of_file(tmp_path / "gone.jsonl")) == frozenset()
 
 
 # --- transcripts that are packed whole

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -209,7 +210,7 @@ def test_a_head_of_another_file_of_that_name_is_not_mixed_up_with_it(tmp_path: P
         database.execute("PRAGMA page_size = 8192")
         database.execute("CREATE TABLE bookmarks (url)")
     assert OpenClawDatabaseReader().recognise(head_of(tmp_path / "y.sqlite"), str(ours)) is Confidence.NO
-    assert OpenClawDatabaseReader().family(head_of(tmp_path / "y.sqlite"), str(ours)) == frozenset()
+    assert OpenClawDatabaseReader().family_in(Source.of_file(tmp_path / "y.sqlite")) == frozenset()
 
 
 def test_what_turns_out_to_be_another_database_is_a_problem(tmp_path: Path) -> None:
@@ -227,9 +228,10 @@ def test_the_family_is_all_sessions_of_which_there_is_something(tmp_path: Path) 
         database.execute("INSERT INTO session_transcript_cold_archives VALUES ('cold', 'g', 'n', 'file', NULL)")
         database.commit()
     reader = OpenClawDatabaseReader()
-    assert reader.family(head_of(path), str(path)) == {"a", "b", "old", "cold"}
-    assert reader.family(head_of(path), "no/such/file") == frozenset()
-    assert reader.family(b"{}", str(path)) == frozenset()
+    assert reader.family_in(Source.of_file(path)) == {"a", "b", "old", "cold"}
+    packed = Source("x.sqlite.gz", lambda: io.BytesIO(path.read_bytes()))
+    assert reader.family_in(packed) == {"a", "b", "old", "cold"}, "wherever it lies"
+    assert reader.family_in(Source.of_file(tmp_path / "gone.sqlite")) == frozenset()
 
 
 # --- without a trace
@@ -245,7 +247,7 @@ def test_a_database_that_is_being_written_is_read_with_what_is_in_its_wal(tmp_pa
         assert {"x.sqlite", "x.sqlite-wal", "x.sqlite-shm"} == set(before)
         events, _ = read(path)
         assert OpenClawDatabaseReader().recognise(head_of(path), str(path)) is Confidence.SURE
-        assert OpenClawDatabaseReader().family(head_of(path), str(path)) == {"a", "b"}
+        assert OpenClawDatabaseReader().family_in(Source.of_file(path)) == {"a", "b"}
         assert folder(tmp_path) == before
         assert told(events) == as_lines(first, second)
 
@@ -730,7 +732,7 @@ def test_any_damage_is_survived(
     path = tmp_path / "damaged.sqlite"
     path.write_bytes(data)
     OpenClawDatabaseReader().recognise(data[:HEAD_BYTES], str(path))
-    OpenClawDatabaseReader().family(data[:HEAD_BYTES], str(path))
+    OpenClawDatabaseReader().family_in(Source.of_file(path))
     read(path)
 
 
@@ -934,7 +936,7 @@ def test_a_recorded_database_gives_the_events_of_its_session_files(path: Path) -
     reader = OpenClawDatabaseReader()
     assert reader.recognise(head_of(path), str(path)) is Confidence.SURE
     assert reader.recognise(head_of(path), "archive!/any.sqlite") is Confidence.LIKELY
-    assert reader.family(head_of(path), str(path)) == {file.stem for file in files}
+    assert reader.family_in(Source.of_file(path)) == {file.stem for file in files}
     assert folder_names(path.parent) == before
 
 
