@@ -942,3 +942,13 @@ def test_a_recorded_database_gives_the_events_of_its_session_files(path: Path) -
 
 def folder_names(path: Path) -> dict[str, tuple[int, int]]:
     return {file.name: (file.stat().st_size, file.stat().st_mtime_ns) for file in path.iterdir()}
+
+
+def test_a_schema_that_is_no_text_is_a_damaged_database(tmp_path: Path) -> None:
+    """Found by damaging a fixture: what SQLite says of such a schema is no UTF-8 either."""
+    path = create(tmp_path / "x.sqlite", transcript("a"))
+    data = path.read_bytes()
+    at = data.index(b"CREATE TABLE transcript_events")
+    path.write_bytes(data[: at + 7] + b"\xb3\xb3\xb3" + data[at + 10 :])
+    events, _ = read(path)
+    assert of(Problem, events)
