@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import signal
 import sys
 import time
@@ -46,6 +47,8 @@ def follow_until_interrupted(planned: Plan, format_: str, *, debug: bool) -> Rep
                     say(f"error: {complaint}")
                 still = f" ({follower.still} packed or remote ones are read once)" if follower.still else ""
                 say(f"following {counted(follower.sources, 'source')}{still}; interrupt to end")
+            if _is_unread():
+                raise BrokenPipeError
             interrupts.sleep()
         if interrupts.came():
             follower.give_up_streams()
@@ -81,6 +84,16 @@ def _printer(format_: str) -> Callable[[dict[str, Any]], None]:
 
         return text
     raise UsageError(f"--follow prints text or jsonl, not {format_}: write other formats to a file with -o")
+
+
+def _is_unread() -> bool:
+    """Say whether nobody reads standard output any more: else that would show at the next mark alone."""
+    try:
+        poller = select.poll()
+        poller.register(sys.stdout.fileno(), 0)
+    except (AttributeError, OSError, ValueError):  # not on this system, or no such stream
+        return False
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in poller.poll(0))
 
 
 class _Interrupts:
