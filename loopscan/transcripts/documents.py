@@ -33,17 +33,20 @@ def read_elements(source: Source, opened: BinaryIO | None = None) -> Iterator[Li
     cannot be opened. ``opened`` is a stream that was opened before, at its start.
     """
     splitter = _Splitter(source)
+    failed: Problem | None = None
     with opened if opened is not None else source.open() as stream:
         while True:
             try:
                 chunk = stream.read(BUFFER_BYTES)
             except OSError as error:
-                yield read_error(source, error)
+                failed = read_error(source, error)
                 break
             if not chunk:
                 break
             yield from splitter.take(chunk)
     yield from splitter.finish()
+    if failed is not None:
+        yield failed
 
 
 class _Splitter:
@@ -126,13 +129,13 @@ class _Splitter:
         """Yield what is left at the end of the document."""
         self._add(self._unscanned)
         if self._depth:
-            detail = "the document ends in the middle: still being written, or cut off"
-            yield Problem(self._source.lines, "truncated-document", detail)
             value = beginning_of(bytes(self._element)) if self._size <= self._source.max_line else None
             if value:
                 yield Line(self._line, value, self._size)
             else:
                 self._source.unusable += 1
+            detail = "the document ends in the middle: still being written, or cut off"
+            yield Problem(self._source.lines, "truncated-document", detail)
         else:
             yield from self._end()
 

@@ -127,3 +127,18 @@ def test_the_beginning_of_json_is_json(value: Any, cut: float) -> None:
     data = data[: max(1, int(len(data) * cut))]
     if len(data) < len(json.dumps(value)):
         assert isinstance(beginning_of(data), type(value))
+
+
+def test_problems_come_in_the_order_of_the_lines() -> None:
+    """What is left of a document that broke off stands before the place where it did."""
+
+    class Broken(io.BytesIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            data = super().read(size)
+            if not data:
+                raise OSError(5, "it breaks off here")
+            return data
+
+    source = Source("d.json", lambda: Broken(b'[\n{"a": 1},\n{"b": 2,\n"c":\n'))
+    found = [item.number if isinstance(item, Line) else (item.line, item.kind) for item in read_elements(source)]  # type: ignore[union-attr]
+    assert found == [2, 3, (5, "truncated-document"), (6, "read-error")]
