@@ -13,11 +13,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from loopscan.errors import InputError
-from loopscan.events import Event, Pause, Problem
+from loopscan.events import Event, Pause
 from loopscan.pool import belief
 from loopscan.replayer import Plan, SourceReplay, add, bring_home
-from loopscan.report import UNREADABLE, Report, SourceReport, internal_error
+from loopscan.report import Report, SourceReport
 from loopscan.transcripts.discover import Found, Skipped
 from loopscan.transcripts.ledger import Ledger
 from loopscan.transcripts.places import closing_archives
@@ -191,8 +190,8 @@ class Follower:
         if each.over:
             return
         each.started = True
-        replaying, source = each.replaying, each.found.source
-        try:
+        replaying = each.replaying
+        with replaying.report.taking_failures(each.found.source, debug=self._debug):
             for event in each.events:
                 if isinstance(event, Pause):
                     return
@@ -202,12 +201,6 @@ class Follower:
                     if key not in each.shown:
                         each.shown.add(key)
                         yield row
-        except InputError as error:
-            replaying.report.add_problem(Problem(0, UNREADABLE, str(error)))
-        except Exception as error:
-            if self._debug:
-                raise
-            replaying.report.add_problem(internal_error(source.name, source.lines, error))
         each.over = True
 
 

@@ -28,7 +28,7 @@ from loopscan.events import (
     UnknownToolStopped,
 )
 from loopscan.pool import work_on
-from loopscan.report import UNREADABLE, SourceReport, internal_error, iso_time, source_dict
+from loopscan.report import SourceReport, complaints, iso_time, source_dict, unread_count
 from loopscan.transcripts.discover import Found, Skipped, discover
 from loopscan.transcripts.places import closing_archives
 from loopscan.transcripts.reader import MAX_LINE_BYTES, readers
@@ -148,9 +148,17 @@ class Inspection:
         return [session for source in self.sources for session in source.sessions]
 
     @property
-    def unread_files(self) -> list[Skipped]:
-        """What was found and might be a transcript, but could not be read, or not to its end."""
-        return [file for file in self.skipped if file.unread]
+    def reports(self) -> list[SourceReport]:
+        """How the sources were read."""
+        return [source.report for source in self.sources]
+
+    def complaints(self) -> list[str]:
+        """Return what could not be read, or not to its end, a line each."""
+        return complaints(self.reports, self.skipped)
+
+    def unread_count(self) -> int:
+        """Return how many sources and files could not be read, or not to their end."""
+        return unread_count(self.reports, self.skipped)
 
     @property
     def problems(self) -> int:
@@ -262,15 +270,9 @@ class InspectSource:
         source = found.source
         answer = SourceFacts(SourceReport(source.name, found.reader))
         account = _Account(answer)
-        try:
+        with answer.report.taking_failures(source, debug=self.debug):
             for event in readers()[found.reader].read(source):
                 account.take(event)
-        except InputError as error:
-            answer.report.add_problem(Problem(0, UNREADABLE, str(error)))
-        except Exception as error:
-            if self.debug:
-                raise
-            answer.report.add_problem(internal_error(source.name, source.lines, error))
         for each in answer.sessions:
             if each.facts.recorded and not each.facts.runs:
                 answer.logged.update(each.facts.recorded)

@@ -18,7 +18,7 @@ from loopscan.events import Call, Event, Pause, Problem, SessionEnded, SessionRe
 from loopscan.marks import Mark
 from loopscan.modes import Arm, Mode, ScopeRule
 from loopscan.pool import work_on
-from loopscan.report import UNREADABLE, Report, SessionReport, SourceReport, internal_error
+from loopscan.report import Report, SessionReport, SourceReport
 from loopscan.sessions import Options, SessionReplay
 from loopscan.transcripts.discover import Discovery, Found, discover
 from loopscan.transcripts.places import closing_archives
@@ -274,16 +274,9 @@ class ReplaySource:
     def __call__(self, found: Found) -> Answer:
         """Replay the source."""
         replaying = SourceReplay(found, self.options)
-        source, report = found.source, replaying.report
-        try:
-            for event in readers()[found.reader].read(source):
+        with replaying.report.taking_failures(found.source, debug=self.debug):
+            for event in readers()[found.reader].read(found.source):
                 replaying.feed(event)
-        except InputError as error:
-            report.add_problem(Problem(0, UNREADABLE, str(error)))
-        except Exception as error:
-            if self.debug:
-                raise
-            report.add_problem(internal_error(source.name, source.lines, error))
         return replaying.finish()
 
     def killed(self, found: Found) -> Answer:

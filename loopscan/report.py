@@ -8,7 +8,8 @@ masked and short already.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -175,6 +176,19 @@ class SourceReport:
         self.normalised = dict(sorted(source.normalised.items()))
         self.sessions, self.calls = sessions, calls
 
+    @contextmanager
+    def taking_failures(self, source: Source, *, debug: bool) -> Iterator[None]:
+        """Make problems of what is raised while ``source`` is read; ``debug`` lets unforeseen exceptions through."""
+        try:
+            yield
+        except InputError as error:
+            self.add_problem(Problem(0, UNREADABLE, str(error)))
+        except Exception as error:
+            if debug:
+                raise
+            what = f"{clean(source.name)}: internal error, {type(error).__name__}, after line {source.lines}"
+            self.add_problem(Problem(source.lines, INTERNAL_ERROR, f"{what}; run it with --debug and report it"))
+
     @classmethod
     def unread(cls, error: InputError) -> SourceReport:
         """Return the report of a source that was named and cannot be read."""
@@ -240,10 +254,13 @@ class Report:
         """Add a source that was named and cannot be read."""
         self.sources.append(SourceReport.unread(error))
 
-    @property
-    def unread_files(self) -> list[Skipped]:
-        """What was found and might be a transcript, but could not be read, or not to its end."""
-        return [file for file in self.skipped if file.unread]
+    def complaints(self) -> list[str]:
+        """Return what could not be read, or not to its end, a line each; see :func:`complaints`."""
+        return complaints(self.sources, self.skipped)
+
+    def unread_count(self) -> int:
+        """Return how many sources and files could not be read, or not to their end."""
+        return unread_count(self.sources, self.skipped)
 
     @property
     def problems(self) -> int:
@@ -565,10 +582,15 @@ def config_dict(policy: Policy) -> dict[str, Any]:
     }
 
 
-def internal_error(path: str, line: int, error: Exception) -> Problem:
-    """Return the problem that loopscan itself failed on a source."""
-    what = f"{clean(path)}: internal error, {type(error).__name__}, after line {line}"
-    return Problem(line, INTERNAL_ERROR, f"{what}; run it with --debug and report it")
+def complaints(sources: Sequence[SourceReport], skipped: Sequence[Skipped]) -> list[str]:
+    """Return what could not be read, or not to its end, a line each: of the sources, and of what was only found."""
+    lines = [complaint for source in sources for complaint in source.complaints()]
+    return lines + [f"{file.path}: {file.reason}" for file in skipped if file.unread]
+
+
+def unread_count(sources: Sequence[SourceReport], skipped: Sequence[Skipped]) -> int:
+    """Return how many sources and files could not be read, or not to their end."""
+    return sum(bool(source.failures) for source in sources) + sum(file.unread for file in skipped)
 
 
 def source_dict(source: SourceReport) -> dict[str, Any]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from loopscan.cli.options import ConfigFile, RulesetName, Settings
+from loopscan.cli.options import ConfigFile, Format, PrintFormat, RulesetName, Settings
+from loopscan.cli.terminal import print_json, wide_console
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -17,13 +17,6 @@ if TYPE_CHECKING:
 app = typer.Typer(
     name="config", help="Look at a configuration of OpenClaw.", no_args_is_help=True, rich_markup_mode=None
 )
-
-
-class Format(StrEnum):
-    """What ``config show`` can print."""
-
-    TEXT = "text"
-    JSON = "json"
 
 
 @app.callback()
@@ -39,7 +32,7 @@ def show(
     ] = None,
     settings: Settings = None,
     ruleset: RulesetName = "latest",
-    format_: Annotated[Format, typer.Option("--format", help="What to print.")] = Format.TEXT,
+    format_: PrintFormat = Format.TEXT,
 ) -> None:
     """Print every resolved value with where it came from, and what is odd about the configuration."""
     from loopscan.configfile import load_policy, parse_settings
@@ -53,22 +46,13 @@ def show(
 
 
 def _print_json(policy: Policy, agent: str | None) -> None:
-    import json
-
     from loopscan.report import config_dict
-    from loopscan.sanitize import escape_json
 
-    document = {"ruleset": policy.ruleset.name, "agent": agent, **config_dict(policy)}
-    typer.echo(escape_json(json.dumps(document, indent=2, ensure_ascii=False)))
+    print_json({"ruleset": policy.ruleset.name, "agent": agent, **config_dict(policy)})
 
 
 def _print_text(policy: Policy, agent: str | None) -> None:
-    import sys
-
-    from loopscan.reports.console import console
-
-    # A pipe has no width: a path that is folded there can be neither searched nor copied.
-    out = console(sys.stdout, width=None if sys.stdout.isatty() else 10_000)
+    out = wide_console()
     for part in _render(policy, agent):
         out.print(part)
 

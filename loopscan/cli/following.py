@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from loopscan.cli.terminal import say
+from loopscan.cli.terminal import say, wide_console
 from loopscan.errors import UsageError
 
 if TYPE_CHECKING:
@@ -73,10 +73,9 @@ def _printer(format_: str) -> Callable[[dict[str, Any]], None]:
 
         return line
     if format_ == "text":
-        from loopscan.reports.console import console
         from loopscan.reports.rows import mark_line
 
-        out = console(sys.stdout, width=None if sys.stdout.isatty() else 10_000)
+        out = wide_console()
 
         def text(row: dict[str, Any]) -> None:
             out.print(mark_line(row))

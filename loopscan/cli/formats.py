@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+from loopscan.cli.options import Format, PrintFormat
+from loopscan.cli.terminal import print_json, wide_console
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-class Format(StrEnum):
-    """What ``formats`` can print."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
-def formats(
-    format_: Annotated[Format, typer.Option("--format", help="What to print.")] = Format.TEXT,
-) -> None:
+def formats(format_: PrintFormat = Format.TEXT) -> None:
     """List the formats that can be read: how each is recognised, and how its tools and outcomes are judged."""
     from loopscan.transcripts.reader import readers, traits_of
 
     found = {name: traits_of(reader) for name, reader in readers().items()}
     if format_ is Format.JSON:
-        import json
-
-        from loopscan.sanitize import escape_json
-
         document = {
             name: {
                 "summary": traits.summary,
@@ -39,13 +26,9 @@ def formats(
             }
             for name, traits in found.items()
         }
-        typer.echo(escape_json(json.dumps(document, indent=2, ensure_ascii=False)))
+        print_json(document)
         return
-    import sys
-
-    from loopscan.reports.console import console
-
-    out = console(sys.stdout, width=None if sys.stdout.isatty() else 10_000)
+    out = wide_console()
     for number, (name, traits) in enumerate(found.items()):
         if number:
             out.print()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,26 +13,21 @@ from loopscan.cli.options import (
     MAX_LINE,
     AllowEmpty,
     Debug,
+    Format,
     InputFormat,
     Jobs,
     MaxExpanded,
     MaxLine,
     Paths,
+    PrintFormat,
     SkipErrors,
     parse_size,
 )
-from loopscan.cli.terminal import INTERRUPTED, NO_INPUT, nothing_found, progress_of, quiet_stdout, say
+from loopscan.cli.terminal import INTERRUPTED, NO_INPUT, nothing_found, print_json, progress_of, quiet_stdout, say
 
 if TYPE_CHECKING:
     from loopscan.inspection import Inspection
     from loopscan.report import SourceReport
-
-
-class Format(StrEnum):
-    """What ``inspect`` can print."""
-
-    TEXT = "text"
-    JSON = "json"
 
 
 def inspect(
@@ -41,7 +35,7 @@ def inspect(
     input_format: InputFormat = None,
     max_line: MaxLine = MAX_LINE,
     max_expanded: MaxExpanded = MAX_EXPANDED,
-    format_: Annotated[Format, typer.Option("--format", help="What to print.")] = Format.TEXT,
+    format_: PrintFormat = Format.TEXT,
     jobs: Jobs = 1,
     skip_errors: SkipErrors = False,
     allow_empty: AllowEmpty = False,
@@ -79,16 +73,14 @@ def inspect(
 
 def exit_code(inspection: Inspection, *, skip_errors: bool, allow_empty: bool) -> int:
     """Return the exit code: 3 for input that could not be read, or if there was none."""
-    failed = inspection.unread_files or any(source.report.failures for source in inspection.sources)
-    if failed and not skip_errors:
+    if inspection.unread_count() and not skip_errors:
         return NO_INPUT
     return 0 if inspection.sessions or allow_empty else NO_INPUT
 
 
 def remarks(inspection: Inspection, code: int) -> Iterator[str]:
     """Yield what is to be said beside the answer, a line each."""
-    failures = [complaint for source in inspection.sources for complaint in source.report.complaints()]
-    failures += [f"{file.path}: {file.reason}" for file in inspection.unread_files]
+    failures = inspection.complaints()
     for detail in failures:
         yield f"error: {detail}"
     if code == NO_INPUT and not inspection.sessions and not failures:
@@ -97,11 +89,7 @@ def remarks(inspection: Inspection, code: int) -> Iterator[str]:
 
 def _print(inspection: Inspection, format_: Format, *, quiet: bool, verbose: bool) -> None:
     if format_ is Format.JSON:
-        from loopscan.reports.encode import encode
-
-        sys.stdout.flush()
-        sys.stdout.buffer.write(encode(inspection.to_dict(), indent=True))
-        sys.stdout.flush()
+        print_json(inspection.to_dict())
         return
     from loopscan.reports.base import Options
     from loopscan.reports.inspection import write

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,15 @@ import typer
 
 from loopscan.errors import UsageError
 
+
+class Format(StrEnum):
+    """What commands can print that have no report of their own formats."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+PrintFormat = Annotated[Format, typer.Option("--format", help="What to print.")]
 RulesetName = Annotated[
     str, typer.Option("--ruleset", help="Which releases decide: 2026.6, 2026.9 or latest.", metavar="NAME")
 ]

@@ -162,7 +162,7 @@ def replay(
 
 def exit_code(report: Report, fail_on: FailOn, *, skip_errors: bool, allow_empty: bool) -> int:
     """Return the exit code: input that could not be read goes before findings at or above ``fail_on``."""
-    if (report.unread_files or any(source.failures for source in report.sources)) and not skip_errors:
+    if report.unread_count() and not skip_errors:
         return NO_INPUT
     if not report.sessions and not allow_empty:
         return NO_INPUT
@@ -184,8 +184,7 @@ def without_effect(report: Report, tool_map: Mapping[str, str]) -> Iterator[str]
 
 def remarks(report: Report, fail_on: FailOn, code: int, *, text_shown: bool) -> Iterator[str]:
     """Yield what is to be said beside the report, a line each: the exit code must not come as a surprise."""
-    failures = [complaint for source in report.sources for complaint in source.complaints()]
-    failures += [f"{file.path}: {file.reason}" for file in report.unread_files]
+    failures = report.complaints()
     for detail in failures:
         yield f"error: {detail}"
     if code == NO_INPUT and not report.sessions and not failures:

@@ -10,6 +10,8 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from loopscan.replayer import Progress
     from loopscan.report import SourceReport
     from loopscan.transcripts.discover import Skipped
@@ -28,6 +30,22 @@ def say(message: str) -> None:
         return
     with suppress(OSError):  # full: likewise, and the exit code must stay what it is
         print(f"loopscan: {clean(message)}", file=sys.stderr, flush=True)  # noqa: T201
+
+
+def wide_console() -> Console:
+    """Return a console on standard output; a pipe has no width: what is folded there cannot be searched or copied."""
+    from loopscan.reports.console import console
+
+    return console(sys.stdout, width=None if sys.stdout.isatty() else 10_000)
+
+
+def print_json(document: object) -> None:
+    """Print a JSON document on standard output, in UTF-8 whatever the locale, harmless to look at."""
+    from loopscan.reports.encode import encode
+
+    sys.stdout.flush()
+    sys.stdout.buffer.write(encode(document, indent=True))
+    sys.stdout.flush()
 
 
 def quiet_stdout() -> None:

@@ -29,7 +29,7 @@ _MOST_REASONS = 5
 def write(inspection: Inspection, out: TextIO, options: Options) -> None:
     """Write what was found: all together, format by format, and the problems; with ``verbose`` every session."""
     to = console(out, width=options.width, color=options.color)
-    reports = [source.report for source in inspection.sources]
+    reports = inspection.reports
     print_parts(to, _together(inspection))
     if options.quiet:
         return
@@ -47,7 +47,7 @@ def write(inspection: Inspection, out: TextIO, options: Options) -> None:
 def _together(inspection: Inspection) -> Iterator[RenderableType]:
     yield heading("Found")
     table = fields()
-    unread = sum(bool(source.report.failures) for source in inspection.sources) + len(inspection.unread_files)
+    unread = inspection.unread_count()
     table.add_row("sources", safe(counted(len(inspection.sources), "source")))
     if unread:
         table.add_row("unread", safe(f"{counted(unread, 'source')} not read, or not to the end", "bold red"))
@@ -59,7 +59,7 @@ def _together(inspection: Inspection) -> Iterator[RenderableType]:
     _add_facts(table, inspection.total())
     if inspection.logged:
         table.add_row("in logs", safe(f"{_verdicts(inspection.logged)}, which their sessions may record as well"))
-    left_out = copied([source.report for source in inspection.sources])
+    left_out = copied(inspection.reports)
     if left_out:
         table.add_row("copies", safe(left_out))
     if inspection.skipped:

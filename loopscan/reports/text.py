@@ -158,7 +158,7 @@ def _summary(report: Report, totals: Totals, width: int) -> Iterator[RenderableT
     line.append(" · ")
     line.append_text(safe(counted(report.problems, "problem"), "yellow" if report.problems else ""))
     table.add_row("read", line)
-    unread = sum(bool(source.failures) for source in report.sources) + len(report.unread_files)
+    unread = report.unread_count()
     if unread:
         table.add_row("unread", safe(f"{counted(unread, 'source')} not read, or not to the end", "bold red"))
     if report.skipped:

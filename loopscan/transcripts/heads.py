@@ -40,7 +40,7 @@ def is_line(head: bytes) -> bool:
 def document_of(head: bytes) -> Json:
     """Return what a head shows of a document that is one JSON value: as much of it as is complete.
 
-    ``[1, [2, 3, "unfini`` gives ``[1, [2]]``. ``None`` where the head is no beginning of an object or array, or
+    ``[1, [2, 3, "unfini`` gives ``[1, [2, 3]]``. ``None`` where the head is no beginning of an object or array, or
     where more follows the first value.
     """
     text = head.removeprefix(BOM).lstrip()
