@@ -7,6 +7,7 @@ with each message. New files in a folder join in; a file that went away is read 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -94,6 +95,11 @@ class Follower:
         """Read no more of what came in as a stream: somebody interrupted while it was waited for."""
         for each in self._followed.values():
             each.over = each.over or each.found.here
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether nothing is followed, and nothing that was named is there: a file may be empty so far."""
+        return not self._followed and bool(self._unread) and not any(map(os.path.lexists, self._plan.paths))
 
     @property
     def complaints(self) -> list[str]:

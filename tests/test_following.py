@@ -356,3 +356,19 @@ def test_a_folder_of_events_is_read_on_when_there_are_more(tmp_path: Path) -> No
     shown += follower.finish()
     assert shown == rows(tmp_path)
     assert [session.calls for session in follower.report().sessions] == [23]
+
+
+@pytest.mark.parametrize("so_far", [b"", LOOP[:30]])
+def test_a_named_file_that_has_no_line_yet_is_waited_for(tmp_path: Path, so_far: bytes) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(so_far)
+    follower = followed(path)
+    assert not list(follower.look())
+    assert not follower.hopeless
+    append(path, LOOP[len(so_far) :])
+    shown = [row for _ in range(5) for row in follower.look()] + list(follower.finish())
+    assert shown == rows(path)
+    assert not follower.report().complaints()
+    gone = followed(tmp_path / "gone.jsonl")
+    assert not list(gone.look())
+    assert gone.hopeless

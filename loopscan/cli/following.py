@@ -41,10 +41,10 @@ def follow_until_interrupted(planned: Plan, format_: str, *, debug: bool) -> Rep
                 marks += 1
             if not said and not interrupts.came() and not follower.finished:
                 said = True
-                if follower.complaints and not follower.sources:
+                if follower.hopeless:
                     break  # the report says what is wrong
                 for complaint in follower.complaints:
-                    say(f"error: {complaint}")
+                    say(f"not yet: {complaint}")
                 still = f" ({follower.still} packed or remote ones are read once)" if follower.still else ""
                 say(f"following {counted(follower.sources, 'source')}{still}; interrupt to end")
             if _is_unread():
