@@ -1,0 +1,213 @@
+"""Findings: what a replay or a check has to report, case by case, before anybody formats it for machines.
+
+JUnit, SARIF, TAP, annotations and job summaries differ in form only: they are all written from :class:`Findings`.
+Names of tools and sessions in here are as the transcripts have them; reports neutralise them on the way out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from loopscan.marks import Detector
+
+
+class Status(StrEnum):
+    """How a case came out."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    ERROR = "error"
+    """It could not be carried out: input that could not be read, a file that makes no sense."""
+    SKIPPED = "skipped"
+
+
+class Severity(StrEnum):
+    """How grave a finding is; arming a guard is a note, a warning a warning, all else an error."""
+
+    NOTE = "note"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where to look."""
+
+    path: str
+    """A file as it was named, or as it was found in a folder that was."""
+    line: int | None = None
+    """Counts from 1; ``None`` where the file has no lines, or for the file as a whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing to report."""
+
+    rule: str
+    """A key of :data:`RULES`."""
+    severity: Severity
+    message: str
+    """One sentence, or two."""
+    place: Place
+    fingerprint: str
+    """Digest in hex of what the finding is about; it stays when lines move."""
+    suppressed: str | None = None
+    """Why it does not count: it is in the baseline, or ignored for this reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A session that was replayed, or one check of a transcript."""
+
+    group: str
+    """The transcript."""
+    name: str
+    """The session, or the check; unique within its group."""
+    status: Status
+    place: Place
+    reason: str | None = None
+    """In one line why it failed, could not be carried out, or was skipped."""
+    text: str = ""
+    """What a person wants to read then: plain lines, such as a timeline."""
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """All cases of one command."""
+
+    command: str
+    """``replay`` or ``check``."""
+    version: str
+    facts: tuple[tuple[str, str], ...]
+    """What a summary says first, such as ``("ruleset", "2026.9")``: names and words."""
+    cases: tuple[Case, ...] = ()
+    errors: tuple[str, ...] = ()
+    """What could not be read, or makes no sense, a line each; cases may say the same of themselves."""
+
+    def count(self, status: Status) -> int:
+        """Return how many cases came out so."""
+        return sum(case.status is status for case in self.cases)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What is to be known of a kind of finding."""
+
+    id: str
+    title: str
+    """A few words."""
+    help: str
+    """What it means and what to do about it."""
+    severity: Severity = field(default=Severity.ERROR)
+    """The gravest that such findings are."""
+
+
+def _rule(id_: str, title: str, help_: str, severity: Severity = Severity.ERROR) -> tuple[str, Rule]:
+    return id_, Rule(id_, title, help_, severity)
+
+
+#: Every rule by its id: one a detector, and those of ``loopscan check``.
+RULES: Final[dict[str, Rule]] = dict(
+    (
+        _rule(
+            Detector.GENERIC_REPEAT,
+            "The same call over and over",
+            "A tool was called again and again with the same arguments (or failed alike with other ones) and came back"
+            " with the same outcome. Look at what the model was waiting for, and whether its result can say so.",
+        ),
+        _rule(
+            Detector.UNKNOWN_TOOL_REPEAT,
+            "Calls of a tool that does not exist",
+            "The model kept on calling a tool that the agent does not have. Offer the tool, or tell the model what"
+            " there is instead.",
+        ),
+        _rule(
+            Detector.KNOWN_POLL_NO_PROGRESS,
+            "Polling without progress",
+            "A poll came back unchanged time after time. Let it wait longer, or let the result say when to ask again.",
+        ),
+        _rule(
+            Detector.GLOBAL_CIRCUIT_BREAKER,
+            "The global circuit breaker",
+            "One call without progress reached the threshold at which the engine stops it whatever it is.",
+        ),
+        _rule(
+            Detector.PING_PONG,
+            "Two calls that take turns",
+            "Two calls alternated without a change in what they came back with.",
+        ),
+        _rule(
+            Detector.ARGUMENT_CHURN,
+            "Ever other arguments, the same outcome",
+            "A tool was called with ever other arguments and came back with the same outcome each time.",
+        ),
+        _rule(
+            Detector.IDENTICAL_ERROR,
+            "The same error in a row",
+            "Calls failed with the same error one after the other until the engine would have ended the run.",
+        ),
+        _rule(
+            Detector.UNKNOWN_TOOL_GUARD,
+            "The unknown-tool guard",
+            "The runner would have taken the calls out of the message and stopped the run, since the tool does not"
+            " exist.",
+        ),
+        _rule(
+            Detector.COMPACTION_LOOP,
+            "A loop that outlived a compaction",
+            "The run was compacted and went on with the same calls and outcomes as before: it would have been aborted"
+            " with compaction_loop_persisted.",
+        ),
+        _rule(
+            "unexpected_mark",
+            "A mark that nobody expects",
+            "The replay steps in where the expectation has nothing. If that is right, loopscan check --update rewrites"
+            " the snapshot.",
+        ),
+        _rule(
+            "missing_mark",
+            "An expected mark is missing",
+            "The expectation has a mark that the replay does not make: another ruleset, threshold or transcript, or"
+            " detectors that are off.",
+        ),
+        _rule(
+            "changed_mark",
+            "A mark has changed",
+            "The replay steps in at another place, or with other numbers, than the expectation says.",
+        ),
+        _rule(
+            "failed_assertion",
+            "An assertion does not hold",
+            "What an expectation says of the marks, runs or figures is not so.",
+        ),
+        _rule(
+            "unreadable_transcript",
+            "A transcript cannot be read",
+            "The transcript of an expectation is missing or broken, so nothing was checked.",
+        ),
+        _rule(
+            "bad_expectation",
+            "An expectation makes no sense",
+            "The file does not follow the schema that loopscan schema expect prints.",
+        ),
+        _rule(
+            "no_expectation",
+            "A transcript without expectation",
+            "Nothing says what this transcript must meet; loopscan check --update writes a snapshot beside it.",
+        ),
+        _rule(
+            "too_many_warnings",
+            "More warnings than allowed on benign sessions",
+            "Warnings where nothing was wrong: false alarms. The limit says how many are borne.",
+        ),
+        _rule(
+            "checked_less",
+            "Less was checked than before",
+            "The baseline knows of more sessions or calls than were found: transcripts are missing, or not read any"
+            " more.",
+        ),
+    )
+)
