@@ -6,7 +6,6 @@ import io
 import os
 import re
 import stat
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -17,13 +16,14 @@ from typing import BinaryIO, Final, cast
 from loopscan.errors import InputError, UsageError
 from loopscan.transcripts import remote
 from loopscan.transcripts.archives import ENCRYPTED, EndlessError, Member, kind_of, tar_members, zip_members
-from loopscan.transcripts.heads import is_line
+from loopscan.transcripts.either import surely_lines
+from loopscan.transcripts.incoming import Incoming
 from loopscan.transcripts.lists import MOST_NESTED, read_list
 from loopscan.transcripts.names import pieces_of
 from loopscan.transcripts.once import Once, spool
 from loopscan.transcripts.patterns import expand, is_pattern, meets
 from loopscan.transcripts.pieces import Pieces, pieces_in
-from loopscan.transcripts.places import Expand, LocalFile, Origin, Place, open_place
+from loopscan.transcripts.places import Expand, LocalFile, Origin, Place, open_file, open_place
 from loopscan.transcripts.reader import (
     HEAD_BYTES,
     MAX_LINE_BYTES,
@@ -59,9 +59,6 @@ _NOT_REGULAR = "not a regular file"
 _MET = "read already, under another name"
 _TOO_PACKED = f"packed more than {MOST_PACKED} times"
 
-# A name that no file system would block on opening, whatever became of it since it was listed.
-_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-
 #: What OpenClaw leaves beside a session, after the live file: the earlier, the more it is believed.
 _COPIES = tuple(re.compile(copy) for copy in (r"\.deleted\.", r"\.reset\.", r"\.bak-", r"\.checkpoint\."))
 
@@ -80,6 +77,8 @@ class Found:
     live file and more for what was left beside one."""
     here: bool = False
     """Whether it can be read in this process alone, and once: it is a stream that came in here."""
+    pieces: Pieces | None = None
+    """The files that it is, if it is a folder with one for each event."""
 
 
 class Unread(str):
@@ -121,6 +120,7 @@ def discover(
     max_line: int = MAX_LINE_BYTES,
     max_expanded: int = MAX_EXPANDED_BYTES,
     stdin: BinaryIO | None = None,
+    incoming: Incoming | None = None,
     on_error: Callable[[InputError], None] | None = None,
 ) -> Discovery:
     """Find the sources in what is named.
@@ -135,7 +135,8 @@ def discover(
 
     ``among`` are the readers to choose from, all by default; ``input_format`` names the one that reads everything.
     ``max_line`` is what a line may have (:attr:`Source.max_line`), ``max_expanded`` what a packed source, or an
-    archive as a whole, may expand to, in bytes.
+    archive as a whole, may expand to, in bytes. Whoever looks again gives the same ``incoming`` each time: it has
+    standard input and pipes with a name looked into the first time alone. It goes before ``stdin``.
 
     A named path that is missing, cannot be read or is of no known format is an :class:`InputError`, which is raised,
     or given to ``on_error``; so is an archive that is damaged, after what could be read of it. What was not named
@@ -146,7 +147,7 @@ def discover(
     if input_format is not None and input_format not in known:
         raise UsageError(f'there is no format "{input_format}"; known: {", ".join(known)}')
     forced = known[input_format] if input_format is not None else None
-    search = _Search(known, forced, max_line, max_expanded, stdin, on_error)
+    search = _Search(known, forced, max_line, max_expanded, incoming or Incoming(stdin), on_error)
     for name in paths:
         if isinstance(name, str):
             search.name(name)
@@ -170,7 +171,7 @@ class _Search:
         forced: Reader | None,
         max_line: int,
         max_expanded: int,
-        stdin: BinaryIO | None,
+        incoming: Incoming,
         on_error: Callable[[InputError], None] | None,
     ) -> None:
         self.found = Discovery()
@@ -178,7 +179,7 @@ class _Search:
         self._forced = forced
         self._max_line = max_line
         self._max_expanded = max_expanded
-        self._stdin = stdin
+        self._incoming = incoming
         self._stdin_used = False
         self._on_error = on_error
         self._met: set[object] = set()
@@ -235,7 +236,7 @@ class _Search:
         outer = self._listed
         if name == "-":
             self._claim_stdin()
-        paths = read_list(name, self._input())
+        paths = self._incoming.listed() if name == "-" else read_list(name)
         self._lists += 1
         try:
             for where, path in paths:
@@ -250,19 +251,18 @@ class _Search:
             raise UsageError("standard input can be read only once: name it once")
         self._stdin_used = True
 
-    def _input(self) -> BinaryIO | None:
-        if self._stdin is not None:
-            return self._stdin
-        # Both may be missing: a program without a console has no standard input.
-        return cast("BinaryIO | None", getattr(sys.stdin, "buffer", None))
-
     def _take_stdin(self) -> None:
         self._claim_stdin()
-        stream = self._input()
         with self._errors():
-            if stream is None or stream.closed:
-                raise InputError("-: standard input is closed", "-")
-            self._once(Once(cast("Raw", stream), owns=False), STDIN)
+            self._incoming.once(STDIN, lambda: self._once(Once(self._incoming.stdin(), owns=False), STDIN))
+
+    def _pipe(self, path: str) -> None:
+        """Look into a pipe that was named."""
+        try:
+            stream = self._incoming.pipe(path)
+        except OSError as error:
+            raise InputError(f"{path}: {_unreadable(error)}", path) from error
+        self._once(Once(stream, owns=True), path)
 
     def _once(self, origin: Once, name: str) -> None:
         """Look into a stream that cannot be read again."""
@@ -299,27 +299,22 @@ class _Search:
         reason: str | None
         try:
             if named and _is_pipe(path):
-                self._once(Once(io.FileIO(path), owns=True), path)
+                self._incoming.once(path, lambda: self._pipe(path))
                 return
-            handle = os.open(path, _FLAGS)
-            with io.FileIO(handle) as stream:
-                about = os.fstat(handle)
+            with open_file(path) as stream:
+                about = os.fstat(stream.fileno())
                 identity = (about.st_dev, about.st_ino)
-                if not stat.S_ISREG(about.st_mode):
-                    reason = _NOT_REGULAR
-                elif identity in self._met:
+                if identity in self._met:
                     self.found.skipped.append(Skipped(path, _MET))
                     return
-                else:
-                    before = len(self.found.sources)
-                    reason = self._look(Place(LocalFile(path)), path, stream, named=named)
-                    if len(self.found.sources) > before:
-                        self._met.add(identity)
+                before = len(self.found.sources)
+                reason = self._look(Place(LocalFile(path)), path, stream, named=named)
+                if len(self.found.sources) > before:
+                    self._met.add(identity)
         except (FileNotFoundError, ValueError):
             # ValueError: no file can have a name with NUL in it.
             reason = _GONE
         except OSError as error:
-            # A socket cannot be opened at all.
             reason = _NOT_REGULAR if _is_special(path) else _unreadable(error)
         self._tell(path, reason, named=named)
 
@@ -390,7 +385,7 @@ class _Search:
         they are in an archive. Return why they are not read, or not all of them, if so.
         """
         live = isinstance(place.origin, Once) and not place.steps
-        head, error = read_head(stream, HEAD_BYTES, is_line) if live else read_head(stream, HEAD_BYTES)
+        head, error = read_head(stream, HEAD_BYTES, surely_lines) if live else read_head(stream, HEAD_BYTES)
         if inside and isinstance(error, OverLimitError):
             raise error
         codec, archive = codec_of(head), kind_of(head)
@@ -467,8 +462,9 @@ class _Search:
         """Take in a source."""
         source = self._source(place, self._unique(name))
         here = isinstance(place.origin, Once)
+        pieces = place.origin if isinstance(place.origin, Pieces) else None
         family = family_of(reader, head, source, again=not here)
-        self.found.sources.append(Found(source, reader.name, family, rank_of(reader, name), here))
+        self.found.sources.append(Found(source, reader.name, family, rank_of(reader, name), here, pieces))
 
     def _reader(self, head: bytes, name: str, *, named: bool) -> Reader | None:
         """Return the reader to use; the one that reads everything leaves out what is plainly something else."""

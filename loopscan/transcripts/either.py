@@ -10,7 +10,7 @@ from typing import BinaryIO, cast
 
 from loopscan.events import Pause, Problem
 from loopscan.transcripts.documents import read_elements
-from loopscan.transcripts.heads import is_line, lines_of
+from loopscan.transcripts.heads import lines_of
 from loopscan.transcripts.jsonl import BOM, Line, read_lines
 from loopscan.transcripts.reader import HEAD_BYTES, Source
 from loopscan.transcripts.streams import Prefixed, read_head
@@ -22,11 +22,9 @@ def read_values(source: Source) -> Iterator[Line | Problem | Pause]:
     Raises :class:`~loopscan.errors.InputError` if the source cannot be opened.
     """
     stream = source.open()
-    head, error = read_head(stream, HEAD_BYTES)
+    head, error = read_head(stream, HEAD_BYTES, surely_lines)
     again = cast("BinaryIO", Prefixed(head, stream, error))
-    # What is being written may have one line so far.
-    lines = looks_like_lines(head) or (source.follow and is_line(head))
-    yield from read_lines(source, again) if lines else read_elements(source, again)
+    yield from read_lines(source, again) if looks_like_lines(head) else read_elements(source, again)
 
 
 def looks_like_lines(head: bytes) -> bool:
@@ -37,3 +35,8 @@ def looks_like_lines(head: bytes) -> bool:
     if len([value for value in lines_of(head) if isinstance(value, dict | list) and value]) > 1:
         return True
     return any(isinstance(value, dict) for value in lines_of(head.removeprefix(BOM).lstrip().split(b"\n", 1)[0]))
+
+
+def surely_lines(head: bytes) -> bool:
+    """Say whether the whole lines of ``head`` will do to tell: more of the source may be long in coming."""
+    return looks_like_lines(head[: head.rfind(b"\n") + 1])

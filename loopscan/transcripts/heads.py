@@ -30,12 +30,6 @@ def lines_of(head: bytes) -> tuple[Json, ...]:
     return tuple(found)
 
 
-def is_line(head: bytes) -> bool:
-    """Say whether the first line is an object by itself: more of the source may be still to be written."""
-    first, ended, _ = head.removeprefix(BOM).partition(b"\n")
-    return bool(ended) and any(isinstance(value, dict) for value in lines_of(first))
-
-
 @functools.lru_cache(maxsize=4)
 def document_of(head: bytes) -> Json:
     """Return what a head shows of a document that is one JSON value: as much of it as is complete.

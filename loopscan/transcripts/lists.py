@@ -14,16 +14,15 @@ MOST_NESTED = 5
 _BOM = b"\xef\xbb\xbf"
 
 
-def read_list(name: str, stdin: BinaryIO | None) -> Iterator[tuple[str, str]]:
+def read_list(name: str, stdin: BinaryIO | None = None) -> Iterator[tuple[str, str]]:
     """Yield the paths in the list ``name``, each after where it stands, such as ``line 3``.
 
     One stands in each line; if there is a NUL in the list, NULs part them and a path may hold line breaks. Blank ones
-    are passed over. ``-`` is ``stdin``. Raises :class:`InputError` if the list cannot be read.
+    are passed over. The list is read from ``stdin`` if that is given. Raises :class:`InputError` where it
+    cannot be read.
     """
     try:
-        if name == "-":
-            if stdin is None:
-                raise InputError("@-: standard input is closed", "@-")
+        if stdin is not None:
             data = stdin.read()
         else:
             with open(name, "rb") as stream:  # noqa: PTH123 - what is named, as it was named

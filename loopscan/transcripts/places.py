@@ -6,8 +6,10 @@ that are read in the order in which they lie in it cost one pass over it, whethe
 
 from __future__ import annotations
 
+import errno
 import io
 import os
+import stat
 import tempfile
 import threading
 from collections import OrderedDict
@@ -20,6 +22,11 @@ from loopscan.transcripts.streams import CHUNK_BYTES, Expanded, Meter, Part, Raw
 
 #: How many packed archives are kept open at the same time, in each thread.
 _MOST_OPEN: Final = 8
+
+#: How to open a name that nothing may wait for, whatever became of it since it was listed.
+WITHOUT_WAITING: Final = (
+    os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+)
 
 
 class Origin(Hashable, Protocol):
@@ -48,7 +55,7 @@ class LocalFile:
 
     def open(self, offset: int = 0, size: int | None = None) -> Raw:
         """Open the file."""
-        stream = io.FileIO(self.path)
+        stream = open_file(self.path)
         if offset:
             stream.seek(offset)
         return stream
@@ -84,6 +91,15 @@ class Place:
     def then(self, *steps: Step) -> Place:
         """Return the place that the steps lead to from here."""
         return replace(self, steps=self.steps + steps)
+
+
+def open_file(path: str | os.PathLike[str]) -> io.FileIO:
+    """Open a regular file without ever waiting. Raises :class:`OSError`, also if it is something else."""
+    handle = os.open(path, WITHOUT_WAITING)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "not a regular file")
+    return io.FileIO(handle)
 
 
 def open_place(place: Place, limit: int) -> BinaryIO:

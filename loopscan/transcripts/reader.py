@@ -24,6 +24,7 @@ from typing import BinaryIO, Protocol, cast, runtime_checkable
 from loopscan.errors import InputError, UsageError
 from loopscan.events import Event
 from loopscan.transcripts.ledger import Ledger
+from loopscan.transcripts.places import open_file
 from loopscan.transcripts.streams import MAX_EXPANDED_BYTES
 
 #: The entry point group of third-party readers: each names a :class:`Reader` or a callable that makes one.
@@ -304,8 +305,8 @@ def recognise(head: bytes, name: str, among: Mapping[str, Reader] | None = None)
     return best
 
 
-def _open_file(path: str | bytes) -> BinaryIO:
-    return cast("BinaryIO", open(path, "rb", buffering=0))  # noqa: PTH123 - the caller closes it
+def _open_file(path: str) -> BinaryIO:
+    return cast("BinaryIO", open_file(path))
 
 
 def _load(entry: importlib.metadata.EntryPoint) -> Reader:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from loopscan.events import Pause, Problem
 from loopscan.transcripts import either
-from loopscan.transcripts.either import looks_like_lines, read_values
+from loopscan.transcripts.either import looks_like_lines, read_values, surely_lines
 from loopscan.transcripts.jsonl import Line
 from loopscan.transcripts.reader import Source
 
@@ -49,6 +49,34 @@ def test_both_forms_give_the_same_values(items: list[Any], indent: int | None) -
 )
 def test_lines_are_told_from_documents(head: bytes, lines: bool) -> None:
     assert looks_like_lines(head) is lines
+
+
+@pytest.mark.parametrize(
+    ("head", "surely"),
+    [
+        (b'{"a": 1}\n', True),
+        (b'{"a": 1}', False),  # "}" or ", " may follow
+        (b'{"cut\n{"b": 1}\n{"c": 1}\n', True),
+        (b'[{"a": 1}]\n', False),
+        (b'[{"a": 1}]\n[{"b": 1}]', False),
+        (b'[{"a": 1}]\n[{"b": 1}]\n', True),
+        (b"", False),
+    ],
+)
+def test_whole_lines_alone_tell_before_all_is_there(head: bytes, surely: bool) -> None:
+    assert surely_lines(head) is surely
+
+
+def test_lines_are_given_as_they_come() -> None:
+    class Slow(io.BytesIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            return self.readline()
+
+    stream = Slow(b'{"a": 1}\n{"a": 2}\n')
+    reading = read_values(Source("x", lambda: stream))
+    first = next(reading)
+    assert isinstance(first, Line)
+    assert (first.value, stream.tell()) == ({"a": 1}, len(b'{"a": 1}\n'))
 
 
 def test_a_damaged_line_costs_only_itself() -> None:
