@@ -2,38 +2,38 @@
 
 Files that grow are read on from where the reading stopped. A file that was replaced, cut or rewritten is read
 anew from its start, and only marks that were not shown before are shown; so is a document that is written anew
-with each message. New files in a folder join in; a file that went away is read to its end.
+with each message, and a folder of events with each change in it. New files in a folder join in; a file that went
+away is read to its end. Streams are taken in at the first look alone, and are read to their end at one go.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import stat
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from loopscan.events import Event, Pause
 from loopscan.pool import belief
 from loopscan.replayer import Plan, SourceReplay, add, bring_home
 from loopscan.report import Report, SourceReport
 from loopscan.transcripts.discover import Found, Skipped
+from loopscan.transcripts.incoming import Incoming
 from loopscan.transcripts.ledger import Ledger
-from loopscan.transcripts.places import closing_archives
+from loopscan.transcripts.pieces import Pieces
+from loopscan.transcripts.places import closing_archives, open_file
 from loopscan.transcripts.reader import readers, traits_of
 
 #: A new file is looked for at every so many looks at the known ones.
 DISCOVER_EVERY = 5
 
 #: What tells that a file is still the one that it was: device, inode, size, time of change in nanoseconds.
-_Stamp = tuple[int, int, int, int]
+_Stamp: TypeAlias = tuple[int, int, int, int]
 #: How much of the start and of the end of what was there is compared to tell that a file was only added to, in bytes.
 _COMPARED = 4096
-#: How standard input is named, and a list of paths that comes from there.
-_STDIN = frozenset({"-", "@-"})
-
-
 #: What makes two marks of one source the same.
 _SAME = ("session", "run", "kind", "detector", "count", "batch", "call", "tool_call_id", "entry")
 
@@ -52,8 +52,8 @@ class _Followed:
     """Something was read of it since it was begun."""
     over: bool = False
     """The reader has read it to its end; it is read again if it changes."""
-    folder: Path | None = None
-    """The folder that is one record, with a file for each event; it is read again when there are more."""
+    stamps: tuple[_Stamp | None, ...] = ()
+    """Of a folder that is one record, those of its files; it is read again when one of them changes or joins in."""
     shown: set[tuple[object, ...]] = field(default_factory=set)
     """The marks that were shown."""
 
@@ -61,13 +61,22 @@ class _Followed:
 class Follower:
     """Follows transcripts: call :meth:`look` again and again, and :meth:`finish` at the end."""
 
-    def __init__(self, planned: Plan, *, debug: bool = False) -> None:
-        """Follow what ``planned`` names; nothing is read yet. ``debug`` lets unforeseen exceptions through."""
+    def __init__(self, planned: Plan, *, debug: bool = False, given_up: Callable[[], bool] = lambda: False) -> None:
+        """Follow what ``planned`` names; nothing is read yet.
+
+        ``debug`` lets unforeseen exceptions through. Streams are waited for until they end, or ``given_up`` says so.
+        """
         self._plan = planned
         self._debug = debug
+        self._incoming = Incoming(given_up=given_up)
         self._followed: dict[str, _Followed] = {}
         self._ledger = Ledger()
         self._unread: list[SourceReport] = []
+        self._gone: list[SourceReport] = []
+        self._named = {name for path in planned.paths for name in (str(path).removeprefix("@"), str(Path(path)))}
+        """What was named, as it is called in what is said of it."""
+        self._fine: set[str] = set()
+        """What was named and could be read at some look."""
         self._skipped: list[Skipped] = []
         self._looks = 0
 
@@ -80,31 +89,33 @@ class Follower:
     def finished(self) -> bool:
         """Whether nothing more can come: all that is followed are streams, and they have ended."""
         return bool(self._followed) and all(
-            each.over and each.found.source.path is None and each.folder is None for each in self._followed.values()
+            each.over and each.found.source.path is None and each.found.pieces is None
+            for each in self._followed.values()
         )
 
     @property
     def still(self) -> int:
         """How many of the sources are read once and not followed: packed and remote ones."""
         return sum(
-            each.found.source.path is None and not each.found.here and each.folder is None
+            each.found.source.path is None and not each.found.here and each.found.pieces is None
             for each in self._followed.values()
         )
-
-    def give_up_streams(self) -> None:
-        """Read no more of what came in as a stream: somebody interrupted while it was waited for."""
-        for each in self._followed.values():
-            each.over = each.over or each.found.here
 
     @property
     def hopeless(self) -> bool:
         """Whether nothing is followed, and nothing that was named is there: a file may be empty so far."""
-        return not self._followed and bool(self._unread) and not any(map(os.path.lexists, self._plan.paths))
+        named = [each.path for each in self._unread]
+        return not self._followed and bool(named) and not any(map(os.path.lexists, named))
 
     @property
     def complaints(self) -> list[str]:
         """What was named and cannot be read, a line each."""
         return [complaint for source in self._unread for complaint in source.complaints()]
+
+    @property
+    def gone(self) -> list[str]:
+        """What was named and read, and cannot be read any more, a line each: what was read of it counts."""
+        return [complaint for source in self._gone for complaint in source.complaints()]
 
     def look(self) -> Iterator[dict[str, Any]]:
         """Look once whether there is more, and yield each new mark: a row as in the report ``jsonl``."""
@@ -119,6 +130,7 @@ class Follower:
         with closing_archives():
             self._discover()
             for each in self._followed.values():
+                yield from self._look_at(each)
                 each.found.source.follow = False
                 yield from self._pull(each)
 
@@ -135,39 +147,41 @@ class Follower:
     def _discover(self) -> None:
         """Look for sources that are new. Of a file that was only renamed every entry is a copy."""
         unread: list[SourceReport] = []
-        # What came in as a stream is not to be looked into again: that would take from what is read of it.
-        streams = {name for name, each in self._followed.items() if each.found.here} | _STDIN
-        if self._looks:
-            paths = [path for path in self._plan.paths if str(path) not in streams]
-            self._plan = replace(self._plan, paths=paths)
-        found = self._plan.discover(lambda error: unread.append(SourceReport.unread(error)))
-        self._unread = [each for each in unread if each.path not in self._followed]
-        self._skipped = found.skipped
+        found = self._plan.discover(lambda error: unread.append(SourceReport.unread(error)), self._incoming)
+        self._incoming.close()
+        self._fine |= self._followed.keys()
+        self._gone = [each for each in unread if each.path in self._fine]
+        self._unread = [each for each in unread if each.path not in self._fine]
+        self._fine |= self._named - {each.path for each in unread}
+        of_streams = tuple(f"{name}!" for name in self._incoming.names)
+        self._skipped = [each for each in self._skipped if each.path.startswith(of_streams)] + found.skipped
         for each in found.sources:
             known = self._followed.get(each.source.name)
-            if known is not None and known.folder is not None and _stamp(known.folder) != known.stamp:
-                known.found, known.stamp = each, _stamp(known.folder)
-                each.source.ledger = self._ledger
-                self._begin(known)
+            if known is not None and each.pieces is not None:
+                stamps = _stamps(each.pieces)
+                if (each.pieces, stamps) != (known.found.pieces, known.stamps):
+                    known.found, known.stamps = each, stamps
+                    each.source.ledger = self._ledger
+                    self._begin(known)
         new = [each for each in found.sources if each.source.name not in self._followed]
         for each in sorted(new, key=belief):
             each.source.ledger = self._ledger
-            name = Path(each.source.name)
-            folder = name if each.source.path is None and name.is_dir() else None
-            followed = _Followed(each, _stamp(folder or each.source.path), folder=folder)
+            stamps = _stamps(each.pieces) if each.pieces is not None else ()
+            followed = _Followed(each, _stamp(each.source.path), stamps=stamps)
             self._begin(followed)
             self._followed[each.source.name] = followed
 
     def _look_at(self, each: _Followed) -> Iterator[dict[str, Any]]:
-        if each.folder is not None:
+        if each.found.pieces is not None:
             if not each.started:
                 yield from self._pull(each)
             return
-        before, now = each.stamp, _stamp(each.found.source.path)
+        path = each.found.source.path
+        before, now = each.stamp, _stamp(path)
         if each.over:
-            if now is None or now == before:
+            if path is None or now is None or now == before:
                 return
-            self._begin(each)
+            self._begin_anew(each, path)
         elif each.started and now == before:
             return
         elif before is not None and (now is None or not _is_continued(each, before, now)):
@@ -176,11 +190,11 @@ class Follower:
                 each.found.source.follow = False
                 yield from self._pull(each)
             each.over = True
-            if now is None:
+            if path is None or now is None:
                 return
-            self._begin(each)
+            self._begin_anew(each, path)
         each.stamp = now
-        each.held = _ends(each.found.source.path, now)
+        each.held = _ends(path, now)
         yield from self._pull(each)
 
     def _begin(self, each: _Followed) -> None:
@@ -190,6 +204,14 @@ class Follower:
         each.replaying = SourceReplay(each.found, self._plan.options)
         each.events = iter(readers()[each.found.reader].read(source))
         each.over = each.started = False
+
+    def _begin_anew(self, each: _Followed, path: Path) -> None:
+        """Read a file that was written anew, which may be of another format by now."""
+        # Where that cannot be told so far its reader stays, which says what is wrong with it.
+        again = replace(self._plan, paths=[path]).discover(lambda error: None, self._incoming).sources
+        if len(again) == 1 and again[0].source.path is not None:
+            each.found = replace(each.found, reader=again[0].reader)
+        self._begin(each)
 
     def _pull(self, each: _Followed) -> Iterator[dict[str, Any]]:
         """Read on as far as there is something, and yield the marks that were not shown before."""
@@ -224,7 +246,7 @@ def _ends(path: Path | None, stamp: _Stamp | None) -> bytes:
         return b""
     size = stamp[2]
     try:
-        with path.open("rb") as stream:
+        with open_file(path) as stream:
             start = stream.read(min(size, _COMPARED))
             stream.seek(max(size - _COMPARED, 0))
             return start + stream.read(min(size, _COMPARED))
@@ -232,13 +254,30 @@ def _ends(path: Path | None, stamp: _Stamp | None) -> bytes:
         return b""
 
 
-def _stamp(path: Path | None) -> _Stamp | None:
-    """Return what tells whether a file changed; a database changes in the log beside it first."""
-    if path is None:
-        return None
+def _stamps(pieces: Pieces) -> tuple[_Stamp | None, ...]:
+    """Return what tells whether one of the files of a folder changed."""
+    return tuple(
+        (about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns) if (about := _about(path)) else None
+        for path in pieces.paths
+    )
+
+
+def _about(path: str | Path) -> os.stat_result | None:
+    """Return what is known of a regular file, ``None`` where there is none."""
     try:
-        about = path.stat()
+        about = os.stat(path)  # noqa: PTH116 - a Path for each of very many files takes its time
     except OSError:
+        return None
+    return about if stat.S_ISREG(about.st_mode) else None
+
+
+def _stamp(path: Path | None) -> _Stamp | None:
+    """Return what tells whether a file changed, ``None`` where there is none.
+
+    A database changes in the log beside it first.
+    """
+    about = _about(path) if path is not None else None
+    if path is None or about is None:
         return None
     changed = about.st_mtime_ns
     with suppress(OSError):

@@ -21,6 +21,7 @@ from loopscan.pool import work_on
 from loopscan.report import Report, SessionReport, SourceReport
 from loopscan.sessions import Options, SessionReplay
 from loopscan.transcripts.discover import Discovery, Found, discover
+from loopscan.transcripts.incoming import Incoming
 from loopscan.transcripts.places import closing_archives
 from loopscan.transcripts.reader import MAX_LINE_BYTES, readers, traits_of
 from loopscan.transcripts.statedir import StateConfig, state_config
@@ -46,11 +47,12 @@ class Plan:
     state: StateConfig
     """The configuration that is used because it lies in a folder that was named, or why none is."""
 
-    def discover(self, on_error: Callable[[InputError], None]) -> Discovery:
-        """Return the sources; what is wrong with a path goes to ``on_error``."""
+    def discover(self, on_error: Callable[[InputError], None], incoming: Incoming | None = None) -> Discovery:
+        """Return the sources; what is wrong with a path goes to ``on_error``. See there for ``incoming``."""
         return discover(
             self.paths,
             on_error=on_error,
+            incoming=incoming,
             input_format=self.input_format,
             max_line=self.max_line,
             max_expanded=self.max_expanded,

@@ -6,11 +6,11 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from loopscan.cli.terminal import say, wide_console
+from loopscan.cli.terminal import quiet_stdout, say, wide_console
 from loopscan.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,23 +23,25 @@ _SLICE = 0.05
 
 
 def follow_until_interrupted(planned: Plan, format_: str, *, debug: bool) -> Report:
-    """Print the marks of what is written as it is written; return the report of it all after an interrupt.
+    """Print the marks of what is written as it is written; return the report of it all in the end.
 
-    Raises :class:`UsageError` if the format cannot be printed mark by mark.
+    That is when somebody interrupts, when nobody reads the marks any more, or when all that is read was streams
+    and they have ended. Raises :class:`UsageError` if the format cannot be printed mark by mark.
     """
     from loopscan.following import Follower
     from loopscan.reports.phrases import counted
 
-    printed = _printer(format_)
-    follower = Follower(planned, debug=debug)
-    marks = 0
-    with _Interrupts(at_once=any(str(path) == "-" for path in planned.paths)) as interrupts:
+    out = _Output(_printer(format_))
+    with _Interrupts() as interrupts:
+
+        def is_over() -> bool:
+            return interrupts.came or out.is_unread()
+
+        follower = Follower(planned, debug=debug, given_up=is_over)
         said = False
-        while not (interrupts.came() or follower.finished):
-            for row in interrupts.reading(follower.look()):
-                printed(row)
-                marks += 1
-            if not said and not interrupts.came() and not follower.finished:
+        while not (is_over() or follower.finished):
+            out.print(follower.look())
+            if not said and not is_over() and not follower.finished:
                 said = True
                 if follower.hopeless:
                     break  # the report says what is wrong
@@ -47,18 +49,16 @@ def follow_until_interrupted(planned: Plan, format_: str, *, debug: bool) -> Rep
                     say(f"not yet: {complaint}")
                 still = f" ({follower.still} packed or remote ones are read once)" if follower.still else ""
                 say(f"following {counted(follower.sources, 'source')}{still}; interrupt to end")
-            if _is_unread():
-                raise BrokenPipeError
-            interrupts.sleep()
-        if interrupts.came():
-            follower.give_up_streams()
-        for row in follower.finish():
-            printed(row)
-            marks += 1
+            until = time.monotonic() + EVERY
+            while time.monotonic() < until and not is_over():
+                time.sleep(_SLICE)
+        out.print(follower.finish())
     report = follower.report()
+    for complaint in follower.gone:
+        say(f"not any more: {complaint}; what was read of it is in the report")
     say(
         f"followed {counted(len(report.sources), 'source')} with {counted(len(report.sessions), 'session')}:"
-        f" {counted(marks, 'mark')}"
+        f" {counted(out.marks, 'mark')}"
     )
     return report
 
@@ -85,26 +85,49 @@ def _printer(format_: str) -> Callable[[dict[str, Any]], None]:
     raise UsageError(f"--follow prints text or jsonl, not {format_}: write other formats to a file with -o")
 
 
-def _is_unread() -> bool:
-    """Say whether nobody reads standard output any more: else that would show at the next mark alone."""
-    try:
-        poller = select.poll()
-        poller.register(sys.stdout.fileno(), 0)
-    except (AttributeError, OSError, ValueError):  # not on this system, or no such stream
-        return False
-    return any(event & (select.POLLERR | select.POLLHUP) for _, event in poller.poll(0))
+class _Output:
+    """Prints marks as long as somebody reads them."""
+
+    def __init__(self, printed: Callable[[dict[str, Any]], None]) -> None:
+        self.marks = 0
+        """How many there were, printed or not."""
+        self._printed = printed
+        self._unread = False
+
+    def print(self, rows: Iterable[dict[str, Any]]) -> None:
+        """Print a mark for each row."""
+        for row in rows:
+            self.marks += 1
+            if self._unread:
+                continue
+            try:
+                self._printed(row)
+            except BrokenPipeError:
+                self._give_up()
+
+    def is_unread(self) -> bool:
+        """Say whether nobody reads standard output any more: else that would show at the next mark alone."""
+        if not self._unread:
+            try:
+                poller = select.poll()
+                poller.register(sys.stdout.fileno(), 0)
+            except (AttributeError, OSError, ValueError):  # not on this system, or no such stream
+                return False
+            if any(event & (select.POLLERR | select.POLLHUP) for _, event in poller.poll(0)):
+                self._give_up()
+        return self._unread
+
+    def _give_up(self) -> None:
+        self._unread = True
+        quiet_stdout()
 
 
 class _Interrupts:
-    """Notes interrupts, so that what is going on ends in good order; the second one acts at once.
+    """Notes interrupts, so that what is going on ends in good order; the second one acts at once."""
 
-    Reading standard input may take any time: there (``at_once``) the first one breaks the reading off.
-    """
-
-    def __init__(self, *, at_once: bool) -> None:
-        self._caught = False
-        self._at_once = at_once
-        self._reading = False
+    def __init__(self) -> None:
+        self.came = False
+        """Somebody interrupted."""
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> _Interrupts:
@@ -115,32 +138,7 @@ class _Interrupts:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def reading(self, rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        """Yield ``rows`` until somebody interrupts."""
-        try:
-            while not self._caught:
-                self._reading = True
-                row = next(rows, None)
-                self._reading = False
-                if row is None:
-                    return
-                yield row
-        except KeyboardInterrupt:
-            return
-        finally:
-            self._reading = False
-
-    def came(self) -> bool:
-        """Say whether somebody interrupted."""
-        return self._caught
-
-    def sleep(self) -> None:
-        """Wait until it is time to look again, or somebody interrupts."""
-        until = time.monotonic() + EVERY
-        while time.monotonic() < until and not self._caught:
-            time.sleep(_SLICE)
-
     def _catch(self, number: int, frame: FrameType | None) -> None:
-        again, self._caught = self._caught, True
-        if again or (self._at_once and self._reading):
+        again, self.came = self.came, True
+        if again:
             raise KeyboardInterrupt
