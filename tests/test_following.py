@@ -582,3 +582,14 @@ def test_a_named_file_that_has_no_line_yet_is_waited_for(tmp_path: Path, so_far:
     gone = followed(tmp_path / "gone.jsonl")
     assert not list(gone.look())
     assert gone.hopeless
+
+
+def test_a_file_of_a_list_that_has_no_line_yet_is_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(b"")
+    (tmp_path / "list").write_text(str(path))
+    follower = Follower(plan(f"@{tmp_path / 'list'}", ruleset="2026.9"))
+    assert not list(follower.look())
+    assert not follower.hopeless
+    append(path, LOOP)
+    assert list(follower.finish()) == rows(path)
