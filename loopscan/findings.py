@@ -209,5 +209,11 @@ RULES: Final[dict[str, Rule]] = dict(
             "The baseline knows of more sessions or calls than were found: transcripts are missing, or not read any"
             " more.",
         ),
+        _rule(
+            "other_settings",
+            "Judged otherwise than before",
+            "The baseline was made with another ruleset, mode or configuration, so that marks may be gone or new for"
+            " that reason alone. Judge as it was, or run loopscan check --update to go on with the new settings.",
+        ),
     )
 )

@@ -61,7 +61,14 @@ class Plan:
     def report(self) -> Report:
         """Return an empty report."""
         options = self.options
-        return Report(__version__, options.policy, options.mode.value, options.scope.value, found_config=self.state)
+        return Report(
+            __version__,
+            options.policy,
+            options.mode.value,
+            options.scope.value,
+            found_config=self.state,
+            arm=options.arm.value,
+        )
 
 
 def plan(

@@ -234,6 +234,8 @@ class Report:
     """Sessions of which there is nothing but verdicts that a log, say, records."""
     found_config: StateConfig = field(default_factory=StateConfig)
     """The configuration that was used because it lies in a folder that was named, or why none was."""
+    arm: str = "auto"
+    """When a compaction within a run armed the post-compaction guard; see :class:`~loopscan.modes.Arm`."""
 
     def __repr__(self) -> str:
         totals = self.count()

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import secrets
-import shutil
-import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from importlib import import_module
@@ -20,6 +15,7 @@ from typing import Any, BinaryIO, Final, Protocol, TextIO, cast
 from loopscan.errors import UsageError
 from loopscan.report import Report
 from loopscan.sanitize import clean
+from loopscan.wholefile import whole_file
 
 #: Formats that come with loopscan: name and module. Modules are imported when they are asked for.
 FORMATS: Final[dict[str, str]] = {
@@ -162,7 +158,7 @@ def write_all(
             _write_stream(report, output.reporter, options, sys.stdout if stdout is None else stdout)
         else:
             plain = replace(options, color=bool(options.color), quiet=False)
-            with _complete_file(output.target.path) as raw:
+            with whole_file(output.target.path) as raw:
                 _write_stream(report, output.reporter, plain, raw)
 
 
@@ -203,34 +199,6 @@ class _Decoding:
     def write(self, data: bytes) -> int:
         self._stream.write(data.decode())
         return len(data)
-
-
-@contextmanager
-def _complete_file(name: str) -> Iterator[BinaryIO]:
-    """Yield a file that takes the place of ``name`` once it is complete, and leaves no trace if it is not."""
-    path = Path(name)
-    try:
-        if path.exists() and not stat.S_ISREG(path.stat().st_mode):
-            with path.open("wb") as stream:  # a pipe or a device has no place to put another file into
-                yield stream
-            return
-        path = Path(os.path.realpath(name))
-        draft = path.with_name(f".loopscan-{secrets.token_hex(8)}.tmp")
-        try:
-            with draft.open("xb") as stream:
-                yield stream
-            if path.exists():
-                shutil.copymode(path, draft)
-            draft.replace(path)
-        except BaseException:
-            with suppress(OSError):
-                draft.unlink()
-            raise
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        reason = error.strerror or errno.errorcode.get(error.errno or 0, "input/output error")
-        raise UsageError(f"cannot write {_shown(name)}: {reason}") from error
 
 
 def _shown(path: str) -> str:

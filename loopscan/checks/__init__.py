@@ -1,0 +1,1 @@
+"""Checks: what ``loopscan check`` holds a replay against, and what it says then."""
