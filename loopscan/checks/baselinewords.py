@@ -57,7 +57,7 @@ def remarks(judged: Judged) -> Iterator[str]:
     gone = sum(each.times for each in judged.gone)
     if gone:
         what = counted(gone, "mark of the baseline is", "marks of the baseline are")
-        yield f"{what} gone, --update drops them: {_named(judged.gone, _gone_mark)}"
+        yield f"{what} gone, which --update drops: {_named(judged.gone, _gone_mark)}"
     if judged.gone and judged.count(Standing.NEW) and judged.versions[0] != judged.versions[1]:
         yield (
             f"the baseline was written by loopscan {clean(judged.versions[0], _NAME)}: versions may tell outcomes"
