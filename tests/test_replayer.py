@@ -272,3 +272,8 @@ def test_problems_are_all_counted_and_the_first_thousand_kept(tmp_path: Path) ->
     (source,) = report.sources
     assert (report.problems, len(source.problems)) == (1500, 1000)
     assert source.problems[0].line == 8
+
+
+def test_the_report_says_how_it_was_judged(folder: Path) -> None:
+    report = loopscan.replay(folder, mode="observe", scope="session", arm="never")
+    assert (report.mode, report.scope, report.arm) == ("observe", "session", "never")

@@ -126,7 +126,8 @@ def _gone_mark(each: KnownMark) -> str:
     about = each.about
     times = f", {number(each.times)} times" if each.times > 1 else ""
     tool = f" of {shown_name(about.tool, _NAME)}" if about.tool is not None else ""
-    return f"{about.kind.value} {about.detector.value}{tool} in {shown_name(about.session, _NAME)}{times}"
+    at = f" at {number(about.count)}" if about.count is not None else ""
+    return f"{about.kind.value} {about.detector.value}{at}{tool} in {shown_name(about.session, _NAME)}{times}"
 
 
 def _ignore(used: UsedIgnore) -> str:

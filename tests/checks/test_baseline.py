@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,7 +14,7 @@ from loopscan.checks.baseline import Baseline, Checked, KnownMark, KnownSession,
 from loopscan.checks.ignores import Ignore
 from loopscan.events import Problem
 from loopscan.fingerprints import content
-from loopscan.marks import Kind
+from loopscan.marks import Kind, Level
 from loopscan.report import UNREADABLE, Report, SourceReport
 from tests.checks.made import TODAY, ignores, mark, report, reports, session
 from tests.reports import samples
@@ -73,3 +75,14 @@ def test_the_order_of_the_sources_changes_nothing(data: st.DataObject, found: Re
     other = report(*data.draw(st.permutations(found.sessions)))
     made: Baseline = updated(other, None, TODAY)
     assert made == updated(found, None, TODAY)
+
+
+@pytest.mark.parametrize(
+    "nearly",
+    [{"level": Level.CRITICAL}, {"tool": None}, {"signature": None}, {}],
+    ids=lambda fields: "-".join(fields),
+)
+def test_nor_do_marks_that_are_nearly_equal_or_equal_depend_on_it(nearly: dict[str, Any]) -> None:
+    base = mark(tool="", signature="")
+    here, there = session(base, source="b.jsonl"), session(replace(base, **nearly), source="a.jsonl")
+    assert updated(report(here, there), None, TODAY).marks == updated(report(there, here), None, TODAY).marks

@@ -30,8 +30,9 @@ def test_what_is_gone_is_named_up_to_three() -> None:
     judged = judge(report(session()), updated(known, None, TODAY), TODAY)
     (said,) = words.remarks(judged)
     assert said == (
-        "5 marks of the baseline are gone, which --update drops: warning generic_repeat of read in s-1, 2 times, "
-        "warning generic_repeat of read in s-1, warning generic_repeat of read in s-1 and 1 more"
+        "5 marks of the baseline are gone, which --update drops: "
+        "warning generic_repeat at 10 of read in s-1, 2 times, "
+        "warning generic_repeat at 11 of read in s-1, warning generic_repeat at 12 of read in s-1 and 1 more"
     )
 
 
