@@ -354,8 +354,9 @@ def openclaw(path: Path) -> Counts:
     """Every message of role ``assistant`` from a model is a response, every one of role ``user`` a user turn.
 
     What the gateway writes into the transcript itself has role ``assistant`` too, and names the gateway as its
-    provider. A user turn with the words of the one before it, and nothing but a compaction in between, is the
-    same prompt submitted again.
+    provider. What is of the api ``cli`` without the id of a response and a price, and has the words and the total of
+    the response before it, was written once more when the run ended: it is no response. A user turn with the words
+    of the one before it, and nothing but a compaction in between, is the same prompt submitted again.
     """
     counts = Counts("openclaw-jsonl")
     runs = _Runs()
@@ -365,6 +366,7 @@ def openclaw(path: Path) -> Counts:
     seen: dict[str, Any] = {}
     prompt: Any = None
     compacted = False
+    response: dict[str, Any] = {}
     for line in _lines(path):
         counts.at(_seconds(line.get("timestamp")))
         if line["type"] == "session":
@@ -380,8 +382,11 @@ def openclaw(path: Path) -> Counts:
             prompt, compacted = message["content"], False
         elif message:
             prompt = None
+            if _openclaw_closing(message, response):
+                continue
             _openclaw_message(counts, runs, message, calls, results)
         if message.get("role") == "assistant":
+            response = message
             usage = message.get("usage") or {}
             parts = (usage.get(key) for key in ("input", "output", "cacheRead", "cacheWrite", "totalTokens"))
             counts.tokens.add(*parts)
@@ -389,6 +394,16 @@ def openclaw(path: Path) -> Counts:
     counts.pair(calls, results)
     runs.into(counts, session)
     return counts
+
+
+def _openclaw_closing(message: dict[str, Any], response: dict[str, Any]) -> bool:
+    """Say whether a message is the response before it once more."""
+    if message.get("api") != "cli" or response.get("api", "cli") == "cli" or "responseId" in message:
+        return False
+    if any(block["type"] != "text" for block in message["content"]) or any(message["usage"]["cost"].values()):
+        return False
+    words, before = ([block["text"] for block in _blocks(each, "text")] for each in (message, response))
+    return words == before and message["usage"]["totalTokens"] == response["usage"]["totalTokens"]
 
 
 def _openclaw_message(

@@ -1,10 +1,13 @@
-"""Entries that OpenClaw appends again: a tail of the session, rewritten as a new branch of the same file.
+"""Entries that OpenClaw appends again: a tail of the session as a new branch of the same file, or a closing text.
 
 Truncating tool results in the middle of a run (2026.6, pre-checks) appends the entries from the first
 truncated one on once more, with new ids, below the parent of the original. The engine saw each call once.
 So from an entry whose parent is not the entry before it, calls and results that repeat id, name and
 arguments of what stands beyond that parent, in the same order, are copies, up to the first one that does
 not. Ids that repeat along an unbroken line are new calls: some providers reuse them.
+
+A run that ends by yielding to others leaves its latest text once more, as a message of the api ``cli``: what fills
+the gap behind the last tool result, which is none. See :class:`Closings`.
 """
 
 from __future__ import annotations
@@ -15,9 +18,9 @@ from bisect import bisect_left
 import xxhash
 
 from loopscan.events import Json
-from loopscan.transcripts.openclaw.entries import Entry, RawCall, calls_of
+from loopscan.transcripts.openclaw.entries import GATEWAY_MODELS, Entry, RawCall, calls_of, usage_of
 from loopscan.transcripts.recent import Recent
-from loopscan.transcripts.values import identifier, text_of, written
+from loopscan.transcripts.values import identifier, string, text_of, written
 
 
 class Copies:
@@ -69,6 +72,36 @@ class Copies:
         places = (said,) if isinstance(said, int) else said
         at = bisect_left(places, self._from)
         return places[at] if at < len(places) and places[at] < self._until else None
+
+
+class Closings:
+    """Tells the closing text of a run from a response of the model: it says what the latest one said already.
+
+    It has the text of that one and its total of tokens, no cost, and no id of a response, as nobody responded. The
+    responses of a model that is run by its command line have the api ``cli`` too: none of them follows a response of
+    another api that said and cost the same.
+    """
+
+    def __init__(self) -> None:
+        self._latest: tuple[int, int] | None = None
+        """The digest of what the latest response of another api said and cost, and its place."""
+
+    def original(self, entry: Entry, place: int) -> int | None:
+        """Return the place of the response that ``entry``, which stands at ``place``, repeats, if it does.
+
+        Either way it is remembered.
+        """
+        if entry.role != "assistant" or string(entry.message.get("model")) in GATEWAY_MODELS:
+            return None
+        message, usage = entry.message, usage_of(entry.message)
+        text = text_of(message.get("content")).strip()
+        said = _digest(text, str(usage.total))
+        before, self._latest = self._latest, None
+        if message.get("api") != "cli":
+            self._latest = said, place
+            return None
+        closing = not calls_of(message) and not usage.cost_usd and message.get("responseId") is None
+        return before[1] if before and before[0] == said and text and usage.total and closing else None
 
 
 def _key(entry: Entry) -> tuple[int | None, bool]:

@@ -127,17 +127,21 @@ def calls_of(message: Object) -> list[RawCall]:
 
 
 def usage_of(message: Object) -> Usage:
-    """Return what the message says it cost; 0 for what is missing or no sensible number."""
+    """Return what the message says it cost; 0 for what is missing or no sensible number.
+
+    The total is the recorded one, whatever its parts come to; their sum where none is recorded.
+    """
     usage = message.get("usage")
     if not isinstance(usage, dict):
         return NO_USAGE
     cost = usage.get("cost")
+    given, made, read, written = (tokens(usage.get(part)) for part in ("input", "output", "cacheRead", "cacheWrite"))
     return Usage(
-        input=tokens(usage.get("input")),
-        output=tokens(usage.get("output")),
-        cache_read=tokens(usage.get("cacheRead")),
-        cache_write=tokens(usage.get("cacheWrite")),
-        total=tokens(usage.get("totalTokens")),
+        input=given,
+        output=made,
+        cache_read=read,
+        cache_write=written,
+        total=tokens(usage.get("totalTokens")) or given + made + read + written,
         cost_usd=dollars(cost.get("total") if isinstance(cost, dict) else cost),
     )
 

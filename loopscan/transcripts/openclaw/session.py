@@ -23,7 +23,7 @@ from loopscan.events import (
     Usage,
     Where,
 )
-from loopscan.transcripts.openclaw.copies import Copies
+from loopscan.transcripts.openclaw.copies import Closings, Copies
 from loopscan.transcripts.openclaw.entries import (
     FAILED_STOPS,
     FINAL_STOPS,
@@ -98,6 +98,7 @@ class Session:
         self._held = Held()
         self._runs = Runs()
         self._repeated = Copies()
+        self._closings = Closings()
         self._open: dict[str, deque[Batch]] = {}
         """Messages whose results are still to come, oldest first, by what they wait for."""
         self._asked: Recent[str, bool] = Recent()
@@ -160,13 +161,20 @@ class Session:
 
     def _read(self, entry: Entry, place: int, run: Run | None) -> Run | None:
         """Read one entry that stands at ``place`` and hangs below one of ``run``; return its own run."""
-        original = self._repeated.original(entry, place)
+        original, closed = self._repeated.original(entry, place), self._closings.original(entry, place)
         if original is not None:
             self._source.copies[self._source.name] += 1
             before = self._runs.at(original)
             run = before.run if before is not None else run
             if run is not None:
                 run.retryable = True
+            return run
+        if closed is not None:
+            self._source.copies[self._source.name] += 1
+            before = self._runs.at(closed)
+            if before is not None and before.run is not None:
+                self._pass(before.run)
+                before.run.stop = string(entry.message.get("stopReason"))
             return run
         if self._source.ledger is not None:
             # Entries of version 1 have no id: what they say is theirs.

@@ -223,6 +223,15 @@ def test_too_much_behind_a_call_without_result_gives_the_call_up() -> None:
     assert problems(events) == ["late-result"]
 
 
+def test_a_total_of_tokens_is_the_recorded_one_or_else_the_sum_of_its_parts() -> None:
+    made = Transcript()
+    made.user()
+    parts = {"input": 1, "output": 2, "cacheRead": 30, "cacheWrite": 4}
+    made.says(usage={**parts, "totalTokens": 12})
+    made.says(usage=parts)
+    assert [turn.usage.total for turn in of(Turn, made.read())] == [12, 37]
+
+
 def test_usage_is_read_and_garbage_in_it_is_none() -> None:
     made = Transcript()
     made.user()

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from loopscan.events import Compaction, Event, Fate, Problem, Result, RunEnded, Turn, UserMessage
+from typing import Any
+
+import pytest
+
+from loopscan.events import Compaction, Ending, Event, Fate, Problem, Result, RunEnded, Turn, UserMessage
 from loopscan.transcripts.ledger import Ledger
 from loopscan.transcripts.openclaw import OpenClawReader
 from tests.transcripts.build import Transcript, call, check, fates, of, source_of
@@ -236,3 +240,70 @@ def test_entries_without_an_id_are_known_by_what_they_say() -> None:
     assert len(of(Turn, list(OpenClawReader().read(first)))) == 2
     assert not of(Turn, list(OpenClawReader().read(second)))
     assert second.copies == {"s1.jsonl": 6}
+
+
+SPENT = {"input": 2, "output": 100, "cacheRead": 9000, "cacheWrite": 900, "totalTokens": 10_002, "cost": {"total": 0}}
+
+
+def yielded(text: str = "Waiting for both.", *, below: str = "user", **changes: Any) -> Transcript:
+    """A run that yields to others, what came in meanwhile, and the text that closes it, with ``changes``."""
+    made = Transcript()
+    made.user("research it")
+    waits = [{"type": "text", "text": "Waiting for both."}, call("y1", "sessions_yield")]
+    made.message("assistant", waits, stopReason="toolUse", api="messages", responseId="r1", usage=SPENT)
+    made.result("y1", tool="sessions_yield")
+    if below == "user":
+        made.user("the first one is done")
+    made.entry("custom_message", customType="openclaw.sessions_yield", content="", display=False)
+    usage = {**SPENT, "input": 4, "output": 300}  # that of the whole run, but for the total
+    made.says(text, **{"api": "cli", "usage": usage, **changes})
+    made.says("Both are done.", api="messages", responseId="r2", usage=SPENT)
+    return made
+
+
+@pytest.mark.parametrize("below", ["user", "result"])
+def test_the_text_that_closes_a_run_once_more_is_no_response_and_costs_nothing(below: str) -> None:
+    made = yielded(below=below)
+    made.user("thanks")
+    events, copies = read(made)
+    assert copies == 1
+    assert [turn.usage.total for turn in of(Turn, events)] == [10_002, 10_002]
+    assert [turn.usage.output for turn in of(Turn, events)] == [100, 100]
+    assert of(RunEnded, events)[0].ending is Ending.COMPLETED
+
+
+@pytest.mark.parametrize(
+    ("text", "changes"),
+    [
+        ("Something else.", {}),
+        ("Waiting for both.", {"api": "messages"}),
+        ("Waiting for both.", {"responseId": "r9"}),
+        ("Waiting for both.", {"usage": {**SPENT, "totalTokens": 10_003}}),
+        ("Waiting for both.", {"usage": {**SPENT, "cost": {"total": 0.01}}}),
+    ],
+)
+def test_a_message_that_differs_in_anything_that_tells_is_a_response(text: str, changes: dict[str, Any]) -> None:
+    events, copies = read(yielded(text, **changes))
+    assert copies == 0
+    assert len(of(Turn, events)) == 3
+
+
+def test_responses_of_a_model_that_is_run_by_its_command_line_all_count() -> None:
+    """They are of the same api, and may say and cost the same."""
+    made = Transcript()
+    for _ in range(3):
+        made.user("poll")
+        made.says("Nothing to do.", api="cli", usage=SPENT)
+    events, copies = read(made)
+    assert copies == 0
+    assert len(of(Turn, events)) == 3
+
+
+def test_a_closing_text_is_one_in_a_copy_of_which_everything_else_was_given() -> None:
+    ledger = Ledger()
+    made = yielded()
+    sources = [source_of(made.bytes(), name, ledger=ledger) for name in ("live.jsonl", "copy.jsonl")]
+    first, second = (list(OpenClawReader().read(source)) for source in sources)
+    assert len(of(Turn, first)) == 2
+    assert not of(Turn, second)
+    assert sources[1].copies == {"live.jsonl": 6, "copy.jsonl": 1}
