@@ -89,7 +89,7 @@ class Follower:
     def finished(self) -> bool:
         """Whether nothing more can come: all that is followed are streams, and they have ended."""
         return bool(self._followed) and all(
-            each.over and each.found.source.path is None and each.found.pieces is None
+            each.over and each.found.source.path is None and each.found.source.pieces is None
             for each in self._followed.values()
         )
 
@@ -97,7 +97,7 @@ class Follower:
     def still(self) -> int:
         """How many of the sources are read once and not followed: packed and remote ones."""
         return sum(
-            each.found.source.path is None and not each.found.here and each.found.pieces is None
+            each.found.source.path is None and not each.found.here and each.found.source.pieces is None
             for each in self._followed.values()
         )
 
@@ -157,22 +157,22 @@ class Follower:
         self._skipped = [each for each in self._skipped if each.path.startswith(of_streams)] + found.skipped
         for each in found.sources:
             known = self._followed.get(each.source.name)
-            if known is not None and each.pieces is not None:
-                stamps = _stamps(each.pieces)
-                if (each.pieces, stamps) != (known.found.pieces, known.stamps):
+            if known is not None and each.source.pieces is not None:
+                stamps = _stamps(each.source.pieces)
+                if (each.source.pieces, stamps) != (known.found.source.pieces, known.stamps):
                     known.found, known.stamps = each, stamps
                     each.source.ledger = self._ledger
                     self._begin(known)
         new = [each for each in found.sources if each.source.name not in self._followed]
         for each in sorted(new, key=belief):
             each.source.ledger = self._ledger
-            stamps = _stamps(each.pieces) if each.pieces is not None else ()
+            stamps = _stamps(each.source.pieces) if each.source.pieces is not None else ()
             followed = _Followed(each, _stamp(each.source.path), stamps=stamps)
             self._begin(followed)
             self._followed[each.source.name] = followed
 
     def _look_at(self, each: _Followed) -> Iterator[dict[str, Any]]:
-        if each.found.pieces is not None:
+        if each.found.source.pieces is not None:
             if not each.started:
                 yield from self._pull(each)
             return

@@ -83,6 +83,8 @@ def _length(found: Found) -> int:
     with suppress(OSError, InputError):
         if found.source.path is not None:
             return found.source.path.stat().st_size
+        if found.source.pieces is not None:
+            return found.source.pieces.size()
         if not found.here:
             with found.source.open() as stream:
                 while chunk := stream.read(_CHUNK_BYTES):

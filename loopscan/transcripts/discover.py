@@ -7,8 +7,8 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final, cast
@@ -31,6 +31,7 @@ from loopscan.transcripts.reader import (
     Source,
     family_of,
     readers,
+    reads_for_family,
     recognise,
     traits_of,
 )
@@ -77,8 +78,6 @@ class Found:
     live file and more for what was left beside one."""
     here: bool = False
     """Whether it can be read in this process alone, and once: it is a stream that came in here."""
-    pieces: Pieces | None = None
-    """The files that it is, if it is a folder with one for each event."""
 
 
 class Unread(str):
@@ -147,7 +146,9 @@ def discover(
     if input_format is not None and input_format not in known:
         raise UsageError(f'there is no format "{input_format}"; known: {", ".join(known)}')
     forced = known[input_format] if input_format is not None else None
-    search = _Search(known, forced, max_line, max_expanded, incoming or Incoming(stdin), on_error)
+    paths = list(paths)
+    alone = len(paths) == 1 and not str(paths[0]).startswith("@")
+    search = _Search(known, forced, max_line, max_expanded, incoming or Incoming(stdin), on_error, alone=alone)
     for name in paths:
         if isinstance(name, str):
             search.name(name)
@@ -173,6 +174,8 @@ class _Search:
         max_expanded: int,
         incoming: Incoming,
         on_error: Callable[[InputError], None] | None,
+        *,
+        alone: bool,
     ) -> None:
         self.found = Discovery()
         self._known = known
@@ -182,6 +185,8 @@ class _Search:
         self._incoming = incoming
         self._stdin_used = False
         self._on_error = on_error
+        self._alone = alone
+        """Whether one thing was named: if it is a stream, there is nothing that it could be a copy of."""
         self._met: set[object] = set()
         self._names: dict[str, int] = {}
         self._lists = 0
@@ -284,16 +289,21 @@ class _Search:
         """Look into files that may be one record together; if they are none, into each."""
         if pieces in self._met:
             return
-        with closing(Pieces(pieces.folder, pieces.names[:1]).open()) as stream:
-            head, _ = read_head(stream, HEAD_BYTES)
         able = {name: reader for name, reader in self._known.items() if traits_of(reader).pieces}
-        reader = recognise(head, pieces.folder, able)
-        if reader is None:
-            for path in pieces.paths:
-                self._file(path, named=False)
-            return
-        self._met.add(pieces)
-        self._add(Place(pieces), pieces.folder, reader, head)
+        for head in _heads(pieces):
+            reader = recognise(head, pieces.folder, able)
+            if reader is not None:
+                self._met.add(pieces)
+                self._add(self._of_pieces(pieces), pieces.folder, reader, head)
+                return
+        before = len(self.found.skipped)
+        for path in pieces.paths:
+            self._file(path, named=False)
+        # That there is a folder to be named is of no use to whoever named it.
+        skipped = self.found.skipped[before:]
+        self.found.skipped[before:] = [
+            replace(each, reason=UNKNOWN) if each.reason == ONE_EVENT else each for each in skipped
+        ]
 
     def _file(self, path: str, *, named: bool) -> None:
         reason: str | None
@@ -448,7 +458,12 @@ class _Search:
         reader = self._reader(head, name, named=named)
         if reader is None:
             return why_unknown(head, name) if error is None else _unreadable(error)
-        self._add(place, name, reader, head)
+        try:
+            self._keep(place.origin, reader)
+        except OSError as problem:
+            return _unreadable(problem)
+        source = self._source(place, self._unique(name))
+        self._add(source, name, reader, head, once=place.origin if isinstance(place.origin, Once) else None)
         last = place.steps[-1] if place.steps else None
         if meter is not None and isinstance(last, Expand):
             # What it comes to counts now: later on it would depend on what else is read when, and by which process.
@@ -458,13 +473,15 @@ class _Search:
                 _drain(stream)
         return None
 
-    def _add(self, place: Place, name: str, reader: Reader, head: bytes) -> None:
-        """Take in a source."""
-        source = self._source(place, self._unique(name))
-        here = isinstance(place.origin, Once)
-        pieces = place.origin if isinstance(place.origin, Pieces) else None
-        family = family_of(reader, head, source, again=not here)
-        self.found.sources.append(Found(source, reader.name, family, rank_of(reader, name), here, pieces))
+    def _keep(self, origin: Origin, reader: Reader) -> None:
+        """Keep a stream that has to be read as a whole to tell what it has in common with others, if it has any."""
+        if isinstance(origin, Once) and not self._alone and reads_for_family(reader):
+            origin.keep(self._max_expanded)
+
+    def _add(self, source: Source, name: str, reader: Reader, head: bytes, *, once: Once | None = None) -> None:
+        """Take in a source, which may come from a stream that came in here."""
+        family = family_of(reader, head, source, again=once is None or once.anywhere)
+        self.found.sources.append(Found(source, reader.name, family, rank_of(reader, name), once is not None))
 
     def _reader(self, head: bytes, name: str, *, named: bool) -> Reader | None:
         """Return the reader to use; the one that reads everything leaves out what is plainly something else."""
@@ -472,6 +489,10 @@ class _Search:
         if forced is None:
             return recognise(head, name, self._known)
         return forced if named or why_unknown(head, name) == UNKNOWN or forced.recognise(head, name) else None
+
+    def _of_pieces(self, pieces: Pieces) -> Source:
+        name = self._unique(pieces.folder)
+        return Source(name, pieces.open, pieces=pieces, max_line=self._max_line, max_expanded=self._max_expanded)
 
     def _source(self, place: Place, name: str) -> Source:
         origin: Origin = place.origin
@@ -528,6 +549,18 @@ def _drain(stream: Raw) -> None:
 
 def _unreadable(error: OSError) -> Unread:
     return Unread(f"cannot be read: {error.strerror or 'I/O error'}")
+
+
+def _heads(pieces: Pieces) -> Iterator[bytes]:
+    """Yield the heads of files that can be read and hold something."""
+    for path in pieces.paths:
+        try:
+            with open_file(path) as stream:
+                head, _ = read_head(stream, HEAD_BYTES)
+        except OSError:
+            continue  # whoever reads it will say so
+        if head.strip():
+            yield head
 
 
 def _walk(folder: str) -> Iterator[tuple[str | Pieces, str | None]]:

@@ -19,13 +19,16 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, BinaryIO, Protocol, cast, runtime_checkable
 
 from loopscan.errors import InputError, UsageError
 from loopscan.events import Event
 from loopscan.transcripts.ledger import Ledger
 from loopscan.transcripts.places import open_file
 from loopscan.transcripts.streams import MAX_EXPANDED_BYTES
+
+if TYPE_CHECKING:
+    from loopscan.transcripts.pieces import Pieces
 
 #: The entry point group of third-party readers: each names a :class:`Reader` or a callable that makes one.
 GROUP = "loopscan.readers"
@@ -88,6 +91,7 @@ class Source:
         "name",
         "normalised",
         "path",
+        "pieces",
         "unusable",
         "unused",
         "used",
@@ -99,6 +103,7 @@ class Source:
         opener: Callable[[], BinaryIO],
         *,
         path: Path | None = None,
+        pieces: Pieces | None = None,
         max_line: int = MAX_LINE_BYTES,
         max_expanded: int = MAX_EXPANDED_BYTES,
         ledger: Ledger | None = None,
@@ -107,20 +112,23 @@ class Source:
         """Name a stream.
 
         ``opener`` gives a fresh binary stream, which raises nothing but :class:`OSError`; ``path`` is where the
-        same bytes lie in a file of this machine, if they do. ``max_line`` and ``max_expanded`` are in bytes.
-        ``ledger`` knows what other sources of the same session gave (see :meth:`is_copy`). ``follow`` says that
-        the end of the stream is not the end of the source.
+        same bytes lie in a file of this machine, if they do. ``pieces`` are the files of a folder that is one
+        record: it has no stream, and is read by :func:`~loopscan.transcripts.pieces.read_pieces`. ``max_line`` and
+        ``max_expanded`` are in bytes. ``ledger`` knows what other sources of the same session gave (see
+        :meth:`is_copy`). ``follow`` says that the end of the stream is not the end of the source.
         """
         self.name = name
         self.path = path
+        self.pieces = pieces
         self.max_line = max_line
         self.max_expanded = max_expanded
         self.ledger = ledger
         self.follow = follow
         self._opener = opener
-        self._reset()
+        self.begin()
 
-    def _reset(self) -> None:
+    def begin(self) -> None:
+        """Set the counts to 0: it is read from its start."""
         self.failure: str | None = None
         """Why a copy of the source is not whole; see :meth:`local`."""
         self.bytes = 0
@@ -184,7 +192,7 @@ class Source:
         source cannot be opened.
         """
         if self.path is not None:
-            self._reset()
+            self.begin()
             yield self.path
             return
         with self.open() as stream, tempfile.NamedTemporaryFile(prefix="loopscan-") as copy:
@@ -200,7 +208,7 @@ class Source:
 
         Raises :class:`InputError` if that does not work.
         """
-        self._reset()
+        self.begin()
         try:
             return self._opener()
         except OSError as error:
@@ -223,7 +231,7 @@ class Traits:
     changes_anywhere: bool = False
     """Its files are not only added to, and the reader finds out by itself what is new, as of a database."""
     pieces: bool = False
-    """A folder with a file for each event may be one record; see :mod:`loopscan.transcripts.pieces`."""
+    """A folder with a file for each event may be one record, :attr:`Source.pieces`."""
     rank: int = 0
     """Of the sources that hold a session, the one with the lowest rank is believed first."""
 
@@ -268,10 +276,15 @@ def family_of(reader: Reader, head: bytes, source: Source, *, again: bool = True
     A reader to whom ``head`` does not tell it may have a method ``family_in(source)``, which reads the source; it is
     not asked where the source cannot be read ``again``.
     """
-    whole, family = getattr(reader, "family_in", None), getattr(reader, "family", None)
-    if again and callable(whole):
-        return frozenset(whole(source))
+    if again and reads_for_family(reader):
+        return frozenset(reader.family_in(source))  # type: ignore[attr-defined]
+    family = getattr(reader, "family", None)
     return frozenset(family(head, source.name)) if callable(family) else frozenset()
+
+
+def reads_for_family(reader: Reader) -> bool:
+    """Whether a reader has to read a source as a whole to tell its family; see :func:`family_of`."""
+    return callable(getattr(reader, "family_in", None))
 
 
 @functools.cache

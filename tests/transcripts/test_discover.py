@@ -296,6 +296,46 @@ def test_standard_input_is_read_no_further_than_is_needed_to_recognise_it() -> N
     assert stream.tell() == 1 << 16
 
 
+class Backups(Databases):
+    """A reader that reads a source as a whole to know whose entries are in it."""
+
+    name = "backups"
+
+    def recognise(self, head: bytes, name: str) -> Confidence:
+        return Confidence.SURE
+
+    def family_in(self, source: Source) -> frozenset[str]:
+        with source.open() as stream:
+            return frozenset(stream.read().decode().split())
+
+
+@pytest.mark.parametrize("pack", [bytes, gz, lambda data: tar({"x": data}), lambda data: gz(zipped({"x": data}))])
+def test_standard_input_beside_others_is_read_as_a_whole_to_know_what_it_has_in_common(
+    tmp_path: Path, pack: Any
+) -> None:
+    data = b"a " * 100_000 + b"b"
+    other = write(tmp_path / "b", b"b c")
+    found = discover(["-", other], among={"backups": Backups()}, stdin=io.BytesIO(pack(data))).sources
+    assert [(each.family, each.here) for each in found] == [({"a", "b"}, True), ({"b", "c"}, False)]
+    assert content(found[0]) == data
+    errors: list[InputError] = []
+    discover(
+        ["-", other],
+        among={"backups": Backups()},
+        stdin=io.BytesIO(pack(data)),
+        max_expanded=9,
+        on_error=errors.append,
+    )
+    assert "over the limit of 9 bytes" in str(errors[0])
+
+
+def test_standard_input_alone_is_not_kept() -> None:
+    stream = io.BytesIO(b"a " * 100_000)
+    (each,) = discover(["-"], among={"backups": Backups()}, stdin=stream).sources
+    assert each.family == {"one", "two"}, "what its head tells"
+    assert stream.tell() < 100_000
+
+
 @pytest.mark.parametrize("pack", [tar, zipped, lambda members: gz(tar(members)), lambda members: gz(zipped(members))])
 def test_an_archive_on_standard_input_is_kept_and_its_members_read(pack: Any) -> None:
     members = {"b.jsonl": session("b"), "a.jsonl": session("a", 3000)}

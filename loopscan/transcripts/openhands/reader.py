@@ -15,6 +15,7 @@ from loopscan.transcripts.names import pieces_of
 from loopscan.transcripts.openhands import classic, sdk, steps
 from loopscan.transcripts.openhands.commands import COMMAND_FOOTER
 from loopscan.transcripts.openhands.session import Entry, Session, entry_of
+from loopscan.transcripts.pieces import read_pieces
 from loopscan.transcripts.reader import Confidence, Source, Traits
 from loopscan.transcripts.values import Object, array, identifier, mapping, string
 
@@ -60,7 +61,8 @@ class OpenHandsReader:
         list is one by itself. What an agent does that another one delegates to is a session of its own. Raises
         :class:`~loopscan.errors.InputError` if the source cannot be opened.
         """
-        return drive(source, read_values(source), _Events(source))
+        values = read_values(source) if source.pieces is None else read_pieces(source, source.pieces)
+        return drive(source, values, _Events(source))
 
 
 class _Events:
