@@ -15,7 +15,7 @@ from loopscan.errors import InputError
 from loopscan.events import Event, Json, Problem
 from loopscan.transcripts.feed import Feed, drive
 from loopscan.transcripts.heads import lines_of
-from loopscan.transcripts.jsonl import BOM, Line, read_lines
+from loopscan.transcripts.jsonl import BOM, Line, parse, read_lines
 from loopscan.transcripts.openclaw.archived import Cold, add_lines, read_archive
 from loopscan.transcripts.openclaw.reader import agent_of, session_of
 from loopscan.transcripts.openclaw.rows import row_value
@@ -28,9 +28,10 @@ _LONG_ROW = re.compile(
     rb'\s*\{"session_id":\s*"[^"]*",\s*(?:"seq":\s*-?\d+,\s*"event_json":|"generation":\s*"[^"]*",\s*"(?:session_key|archive_name)":)'
 )
 _LONG_COLD = re.compile(rb'\s*\{"kind":\s*"header",\s*"version":\s*1,\s*"sessionId":')
-_SESSION = re.compile(
-    rb'\s*\{"(?:session_id|kind":\s*"header",\s*"version":\s*1,\s*"sessionId)":\s*"([^"\\]{1,512})"'
-)
+#: Where a row names its session: in whatever order its fields are, and not within a text, where quotes are escaped.
+_SESSION = re.compile(rb'"session(?:_id|Id)"\s*:\s*("(?:[^"\\]|\\.){1,512}")')
+#: What is looked at again of a long row, to find what is spread over two reads.
+_OVERLAP = 1 << 12
 
 
 class OpenClawBackupReader:
@@ -58,12 +59,15 @@ class OpenClawBackupReader:
         found: set[str] = set()
         try:
             with io.BufferedReader(cast("io.RawIOBase", source.open())) as stream:
-                begins = True
+                before: bytes | None = b""
                 while piece := stream.readline(1 << 16):
-                    named = _SESSION.match(piece) if begins else None
+                    named = _SESSION.search(before + piece) if before is not None else None
                     if named is not None:
-                        found.add(named[1].decode("utf-8", "backslashreplace"))
-                    begins = piece.endswith(b"\n")
+                        found |= _name(named[1])
+                    if piece.endswith(b"\n"):
+                        before = b""
+                    elif before is not None:
+                        before = piece[-_OVERLAP:] if named is None else None
         except (OSError, InputError):
             pass  # whoever reads it will say so
         return frozenset(found)
@@ -144,6 +148,15 @@ class _Lines:
             cold="encoding" not in body,
         )
         add_lines(self._packed, inner)
+
+
+def _name(text: bytes) -> frozenset[str]:
+    """Return the name that a JSON text is, if it is one."""
+    try:
+        name = parse(text.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return frozenset()  # whoever reads it will say so
+    return frozenset({name}) if isinstance(name, str) else frozenset()
 
 
 def _is_row(body: Object) -> bool:

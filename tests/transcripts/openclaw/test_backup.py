@@ -6,7 +6,7 @@ import io
 import json
 import re
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from itertools import zip_longest
 from pathlib import Path
@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loopscan.events import Event, Problem, SessionResumed, SessionStarted, Turn
+from loopscan.replayer import replay
 from loopscan.transcripts.openclaw import OpenClawReader, sessions
 from loopscan.transcripts.openclaw.backup import OpenClawBackupReader
 from loopscan.transcripts.reader import HEAD_BYTES, Confidence, Source, recognise
@@ -231,6 +232,40 @@ def test_the_family_is_all_sessions_of_the_file(tmp_path: Path) -> None:
     kept = encode(cold("d", transcript("d")))
     assert reader.family_in(Source("x", lambda: io.BytesIO(kept))) == {"d"}
     assert reader.family_in(Source.of_file(tmp_path / "gone.jsonl")) == frozenset()
+
+
+def sorted_keys(value: dict[str, Any]) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def spaced(value: dict[str, Any]) -> str:
+    return json.dumps(value, separators=(" , ", " : "))
+
+
+def escaped(value: dict[str, Any]) -> str:
+    name = value["session_id"]
+    return json.dumps(value).replace(f'"session_id": "{name}"', f'"session_id": "\\u{ord(name[0]):04x}{name[1:]}"')
+
+
+@pytest.mark.parametrize("write", [sorted_keys, spaced, escaped])
+@pytest.mark.parametrize("padding", [0, 65_400, 65_490, 65_536, 200_000])
+def test_the_family_is_known_in_whatever_way_rows_are_written(
+    write: Callable[[dict[str, Any]], str], padding: int
+) -> None:
+    """Fields may stand in any order, and what a row says of another session is of no account."""
+    event = json.dumps({"session_id": "other", "text": "x" * padding})
+    rows: list[dict[str, Any]] = [{"session_id": name, "seq": 0, "event_json": event} for name in ("one", "two")]
+    data = "".join(write(each) + "\n" for each in rows).encode()
+    assert OpenClawBackupReader().family_in(Source("x", lambda: io.BytesIO(data))) == {"one", "two"}
+
+
+def test_a_backup_that_was_written_in_another_way_counts_once(tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in encode(rows_of(transcript("a"))).splitlines()]
+    (tmp_path / "one.jsonl").write_text("".join(json.dumps(each) + "\n" for each in rows))
+    (tmp_path / "two.jsonl").write_text("".join(spaced(dict(reversed(each.items()))) + "\n" for each in rows))
+    whole = replay(tmp_path / "one.jsonl").count()
+    both = replay(tmp_path).count()
+    assert (both.sessions, both.calls) == (whole.sessions, whole.calls) == (1, whole.calls)
 
 
 # --- transcripts that are packed whole
