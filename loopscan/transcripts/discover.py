@@ -63,6 +63,9 @@ _TOO_PACKED = f"packed more than {MOST_PACKED} times"
 #: What OpenClaw leaves beside a session, after the live file: the earlier, the more it is believed.
 _COPIES = tuple(re.compile(copy) for copy in (r"\.deleted\.", r"\.reset\.", r"\.bak-", r"\.checkpoint\."))
 
+#: What is known not to be whole is believed after every whole record, but before what only tells of one (rank 10 on).
+_BROKEN_RANK: Final = 5
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -74,8 +77,8 @@ class Found:
     family: frozenset[str] = frozenset()
     """What it has in common with other sources that may hold the same session; empty if it stands alone."""
     rank: tuple[int, int] = (0, 0)
-    """Of the sources of a family, the one with the lowest rank is believed first: the reader's rank, then 0 for a
-    live file and more for what was left beside one."""
+    """Of the sources of a family, the one with the lowest rank is believed first: the reader's rank (or a worse one
+    for what is known not to be whole), then 0 for a live file and more for what was left beside one."""
     here: bool = False
     """Whether it can be read in this process alone, and once: it is a stream that came in here."""
 
@@ -481,7 +484,10 @@ class _Search:
     def _add(self, source: Source, name: str, reader: Reader, head: bytes, *, once: Once | None = None) -> None:
         """Take in a source, which may come from a stream that came in here."""
         family = family_of(reader, head, source, again=once is None or once.anywhere)
-        self.found.sources.append(Found(source, reader.name, family, rank_of(reader, name), once is not None))
+        rank, kind = rank_of(reader, name)
+        if source.failure is not None:
+            rank = max(rank, _BROKEN_RANK)
+        self.found.sources.append(Found(source, reader.name, family, (rank, kind), once is not None))
 
     def _reader(self, head: bytes, name: str, *, named: bool) -> Reader | None:
         """Return the reader to use; the one that reads everything leaves out what is plainly something else."""

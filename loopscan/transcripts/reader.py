@@ -130,7 +130,7 @@ class Source:
     def begin(self) -> None:
         """Set the counts to 0: it is read from its start."""
         self.failure: str | None = None
-        """Why a copy of the source is not whole; see :meth:`local`."""
+        """Why the source is not whole, as far as that was met so far; see :meth:`local` and :func:`family_of`."""
         self.bytes = 0
         self.lines = 0
         self.blank = 0
@@ -273,8 +273,8 @@ def traits_of(reader: Reader) -> Traits:
 def family_of(reader: Reader, head: bytes, source: Source, *, again: bool = True) -> frozenset[str]:
     """Return what tells which other sources may hold the same session: nothing where the reader does not say.
 
-    A reader to whom ``head`` does not tell it may have a method ``family_in(source)``, which reads the source; it is
-    not asked where the source cannot be read ``again``.
+    A reader to whom ``head`` does not tell it may have a method ``family_in(source)``, which reads the source and may
+    set :attr:`Source.failure`; it is not asked where the source cannot be read ``again``.
     """
     if again and reads_for_family(reader):
         return frozenset(reader.family_in(source))  # type: ignore[attr-defined]

@@ -68,8 +68,10 @@ class OpenClawBackupReader:
                         before = b""
                     elif before is not None:
                         before = piece[-_OVERLAP:] if named is None else None
-        except (OSError, InputError):
+        except InputError:
             pass  # whoever reads it will say so
+        except OSError as error:
+            source.failure = error.strerror or "I/O error"
         return frozenset(found)
 
     def read(self, source: Source) -> Iterator[Event]:

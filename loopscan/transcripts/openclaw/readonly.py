@@ -29,6 +29,10 @@ from typing import TypeVar
 
 _Answer = TypeVar("_Answer")
 
+#: What stands before the content of the first page, and a size of pages that does not fit in there.
+_HEADER_BYTES = 100
+_LARGEST_PAGE = 1 << 16
+
 #: The first bytes of every SQLite database.
 MAGIC = b"SQLite format 3\0"
 
@@ -95,6 +99,25 @@ class Database:
         """Return the state, ``None`` if it was changed so shortly before that a further change might not show."""
         state = self.state()
         return state if abs(time.time() - state.newest) > _TICK else None
+
+    def lacking(self) -> int:
+        """Return how many bytes the file is shorter than its first page says, 0 if that cannot be told.
+
+        It cannot while a log beside it may hold the rest, or while it changes.
+        """
+        try:
+            before = self.state()
+            with self._path.open("rb") as stream:
+                head = stream.read(_HEADER_BYTES)
+            if before.wal[0] or before.journal[0] or self.state() != before:
+                return 0
+        except OSError:
+            return 0
+        if len(head) < _HEADER_BYTES or head[24:28] != head[92:96]:  # written by something that leaves the size out
+            return 0
+        page = int.from_bytes(head[16:18], "big")
+        pages = int.from_bytes(head[28:32], "big")
+        return max(0, pages * (_LARGEST_PAGE if page == 1 else page) - before.database[2])
 
     def read(self, query: Callable[[sqlite3.Connection], _Answer]) -> _Answer:
         """Return what ``query`` returns, which it finds out in one read transaction; it may be called again.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -34,8 +35,7 @@ _NAMES = (b"transcript_events", b"session_nodes", b"session_windows", b"session_
 _KEY = re.compile(r"agent:([^:]+):")
 
 
-_BUSY = "database-busy"
-_FOREIGN = ("no-transcripts", "an SQLite database without a table transcript_events that holds transcripts")
+_NO_TRANSCRIPTS = "an SQLite database without a table transcript_events that holds transcripts"
 #: A packed transcript goes through a file if it is longer, in bytes.
 _ARCHIVE_MEMORY = 8 << 20
 
@@ -72,21 +72,21 @@ class OpenClawDatabaseReader:
         return Confidence.LIKELY if named or any(table in head for table in _NAMES) else Confidence.NO
 
     def family_in(self, source: Source) -> frozenset[str]:
-        """Return the ids of the sessions in the database, wherever it lies."""
+        """Return the ids of the sessions in the database, wherever it lies, or of those that are left of it."""
         try:
-            with source.local() as path:
-                return self._sessions_in(path)
-        except InputError:
+            with source.local() as path, closing(Database(path)) as database:
+                if database.lacking():
+                    source.failure = source.failure or "the database was cut off"
+                try:
+                    return frozenset(database.read(tables.sessions))
+                except sqlite3.DatabaseError as error:
+                    if not tables.damaged(error):
+                        raise
+                    source.failure = source.failure or _about(error)
+                database.lenient = True
+                return frozenset(_sessions_left(database))
+        except (InputError, sqlite3.Error, OSError, ChangingError):
             return frozenset()  # whoever reads it will say so
-
-    def _sessions_in(self, path: Path) -> frozenset[str]:
-        database = Database(path)
-        try:
-            return frozenset(database.read(tables.sessions))
-        except (sqlite3.Error, OSError, ChangingError):
-            return frozenset()
-        finally:
-            database.close()
 
     def read(self, source: Source) -> Iterator[Event]:
         """Yield the events of all sessions in the database.
@@ -98,7 +98,7 @@ class OpenClawDatabaseReader:
         """
         with source.local() as path:
             if source.failure is not None:
-                yield Problem(0, "read-error", f"reading stopped here: {source.failure}")
+                yield _stop(source.failure)
             with path.open("rb") as stream:
                 magic = stream.read(len(MAGIC))
             if magic != MAGIC:
@@ -114,9 +114,11 @@ class OpenClawDatabaseReader:
 class _StoppedError(Exception):
     """The database cannot be read any further."""
 
-    def __init__(self, kind: str, detail: str) -> None:
-        super().__init__(detail)
-        self.problem = Problem(0, kind, detail)
+    def __init__(self, problem: Problem, *, passing: bool = False) -> None:
+        super().__init__(problem.detail)
+        self.problem = problem
+        self.passing = passing
+        """It may be possible later on."""
 
 
 class _Reading:
@@ -154,7 +156,7 @@ class _Reading:
             try:
                 yield from self._news()
             except _StoppedError as stopped:
-                if stopped.problem.kind == _BUSY and self._source.follow:
+                if stopped.passing and self._source.follow:
                     continue
                 yield stopped.problem
                 break
@@ -162,13 +164,17 @@ class _Reading:
 
     def _begin(self) -> Iterator[Event]:
         """Learn what the database has, and read what is packed in it."""
+        lacking = self._database.lacking() if self._source.failure is None else 0
+        if lacking:
+            yield _stop(f"the database was cut off, its last {lacking:,} bytes are not there")
         try:
             found = self._ask(tables.layout)
-        except sqlite3.DatabaseError:
+        except sqlite3.DatabaseError as error:
+            yield _damage(error)
             self._database.lenient = True
             found = self._ask(tables.layout, last=True)
         if found is None:
-            raise _StoppedError(*_FOREIGN)
+            raise _StoppedError(Problem(0, "no-transcripts", _NO_TRANSCRIPTS))
         try:
             self._owner = self._owner or self._ask(tables.owner)
             self._keys = self._ask(tables.keys)
@@ -244,7 +250,7 @@ class _Reading:
                 yield from self._session(session)
                 self._created[session] = (tail.place, tail.created)
         except sqlite3.DatabaseError as error:
-            raise _StoppedError("damaged", _about(error)) from error
+            raise _StoppedError(_stop(_about(error))) from error
         self._seen = seen
 
     def _session(self, session: bytes) -> Iterator[Event]:
@@ -363,15 +369,14 @@ class _Reading:
         try:
             return self._database.read(question)
         except ChangingError as error:
-            detail = "the database was busy or changed each time that it was tried"
-            raise _StoppedError(_BUSY, detail) from error
+            problem = _stop("the database was busy or changed each time that it was tried")
+            raise _StoppedError(problem, passing=True) from error
         except sqlite3.DatabaseError as error:
             if not last and tables.damaged(error):
                 raise
-            raise _StoppedError("damaged" if last else "database-error", _about(error)) from error
+            raise _StoppedError(_stop(_about(error))) from error
         except (sqlite3.Error, OSError) as error:
-            reason = getattr(error, "strerror", None) or "I/O error"
-            raise _StoppedError("read-error", f"reading stopped here: {reason}") from error
+            raise _StoppedError(_stop(getattr(error, "strerror", None) or "I/O error")) from error
 
     def _database_state(self) -> State | None:
         try:
@@ -384,11 +389,26 @@ class _Reading:
         return key[1] if key is not None else self._owner
 
 
+def _sessions_left(database: Database) -> Iterator[str]:
+    """Yield the ids of the sessions of which a damaged database still holds something."""
+    start: int | None = None
+    with suppress(sqlite3.Error, OSError, ChangingError):  # whoever reads it will say so
+        while True:
+            search = tables.stretch if start is None else partial(tables.stretch, start=start)
+            found = database.read(search)
+            yield from (Place(session, seq).name for session, seq, _ in found.rows)
+            start = found.end
+            if start is None:
+                break
+    with suppress(sqlite3.Error, OSError, ChangingError):
+        yield from database.read(tables.archived_sessions)
+
+
 def _columns(connection: sqlite3.Connection) -> Layout:
     """Return what the table has now: an update of the gateway may change it at any time."""
     found = tables.layout(connection)
     if found is None:
-        raise _StoppedError(*_FOREIGN)
+        raise _StoppedError(Problem(0, "no-transcripts", _NO_TRANSCRIPTS))
     return found
 
 
@@ -396,15 +416,19 @@ def _before(session: bytes) -> Place:
     return Place(session, -(1 << 63))
 
 
+def _stop(reason: str) -> Problem:
+    return Problem(0, "read-error", f"reading stopped here: {reason}")
+
+
 def _damage(error: sqlite3.Error) -> Problem:
-    return Problem(0, "damaged", _about(error))
+    return Problem(0, "damaged", f"{_about(error)}: what can still be read of it is read")
 
 
 def _about(error: sqlite3.Error) -> str:
     """Say in a sentence what SQLite found, without its message, which may quote the database."""
     name = getattr(error, "sqlite_errorname", None) or type(error).__name__
     if tables.damaged(error):
-        return f"the database is damaged ({name}): what can still be read of it is read"
+        return f"the database is damaged ({name})"
     return f"the database cannot be read any further ({name})"
 
 

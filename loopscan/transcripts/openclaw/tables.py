@@ -124,6 +124,12 @@ def owner(connection: sqlite3.Connection) -> str | None:
 def sessions(connection: sqlite3.Connection) -> list[str]:
     """Return the ids of all sessions of which the database holds something."""
     found = [tail.place.name for tail in tails(connection, Layout(text=False, frame=False, created=False))]
+    return found + archived_sessions(connection)
+
+
+def archived_sessions(connection: sqlite3.Connection) -> list[str]:
+    """Return the ids of the sessions of which it holds a whole transcript, or did."""
+    found: list[str] = []
     for table in ARCHIVES:
         if "session_id" in _columns(connection, table):
             named = connection.execute(f"SELECT DISTINCT session_id FROM {table}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import re
@@ -363,3 +364,20 @@ def test_the_fixture_of_a_database_and_that_of_its_backup_say_the_same() -> None
     assert (source.used, source.unused) == (other.used, other.unused)
     assert [started.agent for started in of(SessionStarted, [*events, *stored])] == ["clerk"] * 4
     assert [sum(len(turn.calls) for turn in of(Turn, each)) for each in told(events).values()] == [22, 3]
+
+
+@pytest.mark.parametrize("pack", ["plain", "gzip"])
+def test_a_whole_backup_is_believed_before_a_database_that_was_cut_off(tmp_path: Path, pack: str) -> None:
+    """Otherwise the streaks that it recorded would be cut where the database was."""
+    fixtures = Path(__file__).parents[3] / "fixtures"
+    (database,) = (fixtures / "openclaw-sqlite").rglob("*.sqlite")
+    (backup,) = (fixtures / "openclaw-backup").rglob("transcript_events.jsonl")
+    data = database.read_bytes()
+    cut = data[:40960] if pack == "plain" else gzip.compress(data)[:-2000]
+    (tmp_path / "a.sqlite").write_bytes(cut)
+    (tmp_path / "b.jsonl").write_bytes(backup.read_bytes())
+    report, whole = replay(tmp_path), replay(backup)
+    assert report.count().marks == whole.count().marks
+    assert (report.count().sessions, report.count().calls) == (whole.count().sessions, whole.count().calls)
+    assert report.unread_count() == 1
+    assert report.sources[0].copies

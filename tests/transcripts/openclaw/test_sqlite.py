@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import os
@@ -22,6 +23,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from loopscan.events import Event, Pause, Problem, SessionEnded, SessionResumed, SessionStarted, Turn
+from loopscan.replayer import replay
 from loopscan.transcripts.ledger import Ledger
 from loopscan.transcripts.openclaw import OpenClawReader, readonly, rows, tables
 from loopscan.transcripts.openclaw.readonly import ChangingError, Database
@@ -517,7 +519,7 @@ def test_a_database_that_is_locked_for_good_is_a_problem(tmp_path: Path) -> None
     ) as lock:
         assert lock.stdout is not None
         assert lock.stdout.readline().strip() == "locked"
-        assert problems(read(path)[0]) == [(0, "database-busy")]
+        assert problems(read(path)[0]) == [(0, "read-error")]
         lock.communicate("")
     assert told(read(path)[0]) == as_lines(transcript("a"), transcript("b"))
 
@@ -651,7 +653,7 @@ def test_a_busy_moment_does_not_end_the_following(tmp_path: Path, monkeypatch: p
             given += events
     check(given)
     account(source)
-    assert problems(given) == [(0, "database-busy")]
+    assert problems(given) == [(0, "read-error")]
 
 
 def test_a_gateway_that_goes_does_not_end_the_following(tmp_path: Path) -> None:
@@ -720,6 +722,66 @@ def test_a_row_whose_rest_is_gone_is_named(tmp_path: Path) -> None:
     assert {(4, "damaged-row")} <= set(problems(events))
     assert told(events)["a"] == as_lines(made[0])["a"]
     assert source.unusable == 1
+
+
+@pytest.mark.parametrize("size", [16, 60, 4096, 4096 * 5, 4096 * 12 + 7, -4096, -100])
+def test_a_database_that_was_cut_off_is_said_not_to_have_been_read_to_its_end(
+    tmp_path: Path, damageable: bytes, size: int
+) -> None:
+    """On disk as in an archive, within a page too."""
+    path = tmp_path / "cut.sqlite"
+    path.write_bytes(damageable[:size])
+    assert (0, "read-error") in problems(read(path)[0])
+
+
+def test_a_database_that_another_file_completes_or_that_does_not_say_how_long_it_is_was_not_cut_off(
+    tmp_path: Path, damageable: bytes
+) -> None:
+    path = tmp_path / "x.sqlite"
+    path.write_bytes(damageable[:-4096])
+    database = Database(path)
+    assert database.lacking() == 4096
+    for suffix in ("-wal", "-journal"):
+        path.with_name(f"{path.name}{suffix}").write_bytes(b"something")
+        assert database.lacking() == 0
+        path.with_name(f"{path.name}{suffix}").unlink()
+    damaged(path, 24, b"\xff")
+    assert database.lacking() == 0
+    path.unlink()
+    assert database.lacking() == 0
+    assert Database(create(tmp_path / "whole.sqlite")).lacking() == 0
+
+
+@pytest.mark.parametrize("damage", ["cut", "table", "index", "schema"])
+def test_a_damaged_database_is_known_by_the_sessions_that_are_left(tmp_path: Path, damage: str) -> None:
+    made = [transcript(f"s{number}", 30, text=f"said in s{number}") for number in range(5)]
+    path = create(tmp_path / "x.sqlite", *made)
+    whole = OpenClawDatabaseReader().family_in(Source.of_file(path))
+    data = path.read_bytes()
+    if damage == "cut":
+        path.write_bytes(data[: len(data) // 2 // 4096 * 4096])
+    elif damage == "table":
+        damaged(path, data.index(b"said in s2") // 4096 * 4096, bytes(4096))
+    elif damage == "index":
+        damaged(path, root_of(path, "sqlite_autoindex_transcript_events_1"), b"\xff" * 4096)
+    else:
+        damaged(path, data.index(b"CREATE TABLE session_transcript_archives"), b"\xb3\xb3\xb3")
+    reader, source = OpenClawDatabaseReader(), Source.of_file(path)
+    left = {started.session for started in of(SessionStarted, reader.read(source))}
+    assert left
+    assert left <= reader.family_in(source) <= whole
+
+
+def test_a_damaged_database_beside_a_whole_one_counts_nothing_twice(tmp_path: Path) -> None:
+    made = [transcript(f"s{number}", 30) for number in range(5)]
+    data = create(tmp_path / "x.sqlite", *made).read_bytes()
+    whole = replay(tmp_path / "x.sqlite").count()
+    (tmp_path / "a.sqlite").write_bytes(data[: len(data) // 2 // 4096 * 4096])
+    (tmp_path / "b.sqlite.gz").write_bytes(gzip.compress(data)[:-3000])
+    report = replay(tmp_path, max_expanded=len(data))
+    assert (report.count().sessions, report.count().calls) == (whole.sessions, whole.calls)
+    assert report.unread_count() == 2
+    assert [len(source.copies) for source in report.sources] == [1, 1, 0]
 
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -951,4 +1013,4 @@ def test_a_schema_that_is_no_text_is_a_damaged_database(tmp_path: Path) -> None:
     at = data.index(b"CREATE TABLE transcript_events")
     path.write_bytes(data[: at + 7] + b"\xb3\xb3\xb3" + data[at + 10 :])
     events, _ = read(path)
-    assert of(Problem, events)
+    assert problems(events) == [(0, "read-error")]
