@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, islice
+from itertools import accumulate
 
 from loopscan.engine.names import tool_name
 from loopscan.events import Recorded
@@ -108,31 +108,32 @@ class _Clock:
     def only(self, agent: str | None, recorded: Recorded) -> int | None:
         """Return the only session of ``agent`` that a verdict can be of; ``None`` for none, or several.
 
-        Where a time is not known, that asks for the post-compaction guard.
+        Where a time is not known, that asks for the post-compaction guard. Where more sessions would have to be
+        looked at than :data:`MOST_LOOKED_AT`, it may be of several.
         """
-        found: list[int] = []
-        for place in islice(self._possible(recorded), MOST_LOOKED_AT):
-            if _may_be(self._sessions[place].agent, agent):
-                found.append(place)
-                if len(found) > 1:
+        found: int | None = None
+        for looked_at, place in enumerate(self._possible(recorded)):
+            if looked_at == MOST_LOOKED_AT:
+                return None
+            if place is not None and _may_be(self._sessions[place].agent, agent):
+                if found is not None:
                     return None
-        return found[0] if found else None
+                found = place
+        return found
 
-    def _possible(self, recorded: Recorded) -> Iterator[int]:
+    def _possible(self, recorded: Recorded) -> Iterator[int | None]:
+        """Yield the sessions, ``None`` for one that was looked at in vain."""
         time = recorded.where.time
         if time is not None:
-            last = bisect_right(self._starts, time + APART_SECONDS) - 1
-            for at in range(last, max(-1, last - MOST_LOOKED_AT), -1):
+            for at in range(bisect_right(self._starts, time + APART_SECONDS) - 1, -1, -1):
                 if self._latest[at] < time - APART_SECONDS:
                     break
                 _, ended, place = self._timed[at]
-                if ended >= time - APART_SECONDS:
-                    yield place
+                yield place if ended >= time - APART_SECONDS else None
         if recorded.kind == Kind.COMPACTION_ABORT:
             for place in self._armed:
                 each = self._sessions[place]
-                if time is None or each.started is None or each.ended is None:
-                    yield place
+                yield place if time is None or each.started is None or each.ended is None else None
 
 
 def _may_be(agent: str | None, other: str | None) -> bool:

@@ -139,6 +139,31 @@ def test_a_verdict_without_a_key_or_time_needs_a_session_in_which_the_guard_was_
     assert attached(armed, log(abort(), name="s-7")).elsewhere == [abort()]
 
 
+@pytest.mark.parametrize("ended", [9000, 20], ids=["going on", "over"])
+def test_where_too_many_sessions_would_have_to_be_looked_at_it_may_be_of_several(
+    monkeypatch: pytest.MonkeyPatch, ended: int
+) -> None:
+    """The first one and the last one went on then, and what lies between them is of another agent or over."""
+    monkeypatch.setattr("loopscan.verdicts.MOST_LOOKED_AT", 5)
+
+    def made(others: int, *, last: bool) -> Attached:
+        spans = [
+            ("a", 0, 9000),
+            *(("b", 10 + at, ended) for at in range(others)),
+            *([("a", 100, 9000)] if last else []),
+        ]
+        sessions = [
+            SessionReport("s.jsonl", f"s{at}", agent, None, START + start, START + end, calls=1)
+            for at, (agent, start, end) in enumerate(spans)
+        ]
+        return attached(*sessions, log(told(time=5000), name="agent:a:x", agent="a"))
+
+    assert made(4, last=True).elsewhere, "there are two"
+    assert made(5, last=True).elsewhere, "there are two, though one was not looked at"
+    assert not made(4, last=False).elsewhere
+    assert made(5, last=False).elsewhere
+
+
 # --- agreement with the marks
 
 
