@@ -74,6 +74,7 @@ def test_the_text_shows_it_all(path: Path) -> None:
         assert words in shown
     assert "malformed-json" in shown
     assert "Session one" not in text(inspect(path))
+    assert shown.startswith("Found\n"), "no empty line before it"
 
 
 def test_the_number_of_processes_changes_nothing(path: Path) -> None:

@@ -60,7 +60,7 @@ def inspect(
                 debug=debug,
             )
         code = exit_code(inspection, skip_errors=skip_errors, allow_empty=allow_empty)
-        for line in remarks(inspection, code):
+        for line in remarks(inspection, code, input_format):
             say(line)
         _print(inspection, format_, quiet=quiet, verbose=verbose)
     except KeyboardInterrupt:
@@ -78,13 +78,14 @@ def exit_code(inspection: Inspection, *, skip_errors: bool, allow_empty: bool) -
     return 0 if inspection.sessions or allow_empty else NO_INPUT
 
 
-def remarks(inspection: Inspection, code: int) -> Iterator[str]:
+def remarks(inspection: Inspection, code: int, input_format: str | None) -> Iterator[str]:
     """Yield what is to be said beside the answer, a line each."""
     failures = inspection.complaints()
     for detail in failures:
         yield f"error: {detail}"
     if code == NO_INPUT and not inspection.sessions and not failures:
-        yield nothing_found(inspection.skipped, len(inspection.sources))
+        shown = "the kinds of entries tell what is in there"
+        yield nothing_found(inspection.skipped, len(inspection.sources), shown, input_format)
 
 
 def _print(inspection: Inspection, format_: Format, *, quiet: bool, verbose: bool) -> None:

@@ -148,7 +148,7 @@ def replay(
         code = exit_code(report, fail_on, skip_errors=skip_errors, allow_empty=allow_empty)
         for line in (
             *without_effect(report, planned.options.tool_map),
-            *remarks(report, fail_on, code, text_shown=text_shown),
+            *remarks(report, fail_on, code, text_shown=text_shown, input_format=input_format),
         ):
             say(line)
         write_all(report, ready, Options(previews=not no_previews, verbose=verbose, quiet=quiet))
@@ -182,18 +182,25 @@ def without_effect(report: Report, tool_map: Mapping[str, str]) -> Iterator[str]
             yield f"--tool-map {tool}={name}: there is no call of {tool}; loopscan inspect lists the tools"
 
 
-def remarks(report: Report, fail_on: FailOn, code: int, *, text_shown: bool) -> Iterator[str]:
+def remarks(
+    report: Report, fail_on: FailOn, code: int, *, text_shown: bool, input_format: str | None = None
+) -> Iterator[str]:
     """Yield what is to be said beside the report, a line each: the exit code must not come as a surprise."""
     failures = report.complaints()
     for detail in failures:
         yield f"error: {detail}"
     if code == NO_INPUT and not report.sessions and not failures:
-        yield nothing_found(report.skipped, len(report.sources))
+        yield nothing_found(
+            report.skipped, len(report.sources), "loopscan inspect shows what was found", input_format
+        )
     if report.found_config.path is not None:
         config = report.found_config.path
         yield f"judged with {config}, which lies in a folder that was named; --no-config does without"
     if report.found_config.above is not None:
         yield f"{report.found_config.above} was found, but not used: give it by --config, or name its folder"
+    if report.found_config.beside is not None:
+        beside = report.found_config.beside
+        yield f"{beside} was found, but not used, since its folder has no agents: give it by --config"
     if report.found_config.reason is not None:
         yield f"judged without a configuration: {report.found_config.reason}"
     elsewhere = sum(len(session.recorded) for session in report.elsewhere)

@@ -53,13 +53,17 @@ def quiet_stdout() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def nothing_found(skipped: Sequence[Skipped], sources: int) -> str:
-    """Return the line that says that there was no transcript, and what there was."""
+def nothing_found(skipped: Sequence[Skipped], sources: int, advice: str, input_format: str | None) -> str:
+    """Return the line that says that there was no transcript, and what there was.
+
+    ``advice`` says where to learn more of sources without a session, unless they were read as one ``input_format``.
+    """
     if sources:
-        what = "source was read and holds" if sources == 1 else "sources were read and hold"
-        return (
-            f"error: {sources} {what} no session; loopscan inspect shows what was found, --allow-empty lets it pass"
-        )
+        read = "read"
+        if input_format is not None:
+            read, advice = f"read as {input_format}", "without --input-format the format is told by the content"
+        what = f"source was {read} and holds" if sources == 1 else f"sources were {read} and hold"
+        return f"error: {sources} {what} no session; {advice}, --allow-empty lets it pass"
     reasons = Counter(file.reason for file in skipped)
     words = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common(3))
     looked = f" ({len(skipped)} files skipped: {words})" if words else ""

@@ -30,7 +30,8 @@ def write(inspection: Inspection, out: TextIO, options: Options) -> None:
     """Write what was found: all together, format by format, and the problems; with ``verbose`` every session."""
     to = console(out, width=options.width, color=options.color)
     reports = inspection.reports
-    print_parts(to, _together(inspection))
+    for part in _together(inspection):
+        to.print(part)
     if options.quiet:
         return
     print_parts(to, _by_format(inspection))
@@ -65,7 +66,7 @@ def _together(inspection: Inspection) -> Iterator[RenderableType]:
     if inspection.skipped:
         reasons = Counter(file.reason for file in inspection.skipped).most_common(_MOST_REASONS)
         words = ", ".join(f"{number(count)} {clean(reason, _SESSION)}" for reason, count in reasons)
-        table.add_row("skipped", safe(f"{counted(len(inspection.skipped), 'other file')}: {words}"))
+        table.add_row("skipped", safe(f"{counted(len(inspection.skipped), 'file')}: {words}"))
     table.add_row("problems", safe(number(inspection.problems), "yellow" if inspection.problems else ""))
     yield table
 

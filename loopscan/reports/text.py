@@ -161,8 +161,12 @@ def _summary(report: Report, totals: Totals, width: int) -> Iterator[RenderableT
     unread = report.unread_count()
     if unread:
         table.add_row("unread", safe(f"{counted(unread, 'source')} not read, or not to the end", "bold red"))
-    if report.skipped:
-        table.add_row("skipped", safe(f"{counted(len(report.skipped), 'other file')} in these folders"))
+    again = sum(file.again for file in report.skipped)
+    others = len(report.skipped) - again
+    words = [f"{counted(others, 'other file')} in these folders"] if others else []
+    words += [f"{counted(again, 'file')} read already, under another name"] if again else []
+    if words:
+        table.add_row("skipped", safe(" · ".join(words)))
     left_out = copied(report.sources)
     if left_out:
         table.add_row("copies", safe(left_out))

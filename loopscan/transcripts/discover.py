@@ -102,6 +102,11 @@ class Skipped:
         """Whether it may be a transcript that could not be read, or not to its end."""
         return isinstance(self.reason, Unread)
 
+    @property
+    def again(self) -> bool:
+        """Whether it is a source already."""
+        return self.reason == _MET
+
 
 @dataclass(slots=True)
 class Discovery:

@@ -13,6 +13,7 @@ CONFIGS: Final = ("openclaw.json", "clawdbot.json", "moltbot.json")
 
 _FOLDERS: Final = frozenset((".openclaw", ".clawdbot", ".moltbot"))
 _AGENTS: Final = "agents"
+_SESSIONS: Final = "sessions"
 #: How far below its state folder a session lies: ``agents/main/sessions/cold/1.jsonl.zst``.
 _DEPTH: Final = 5
 
@@ -26,6 +27,8 @@ class StateConfig:
     """One sentence, where there are several to choose from; ``None`` where there is none at all."""
     above: Path | None = None
     """One that lies in a state folder of which only a part was named: it is not used."""
+    beside: Path | None = None
+    """One that lies beside a folder of sessions in a folder that was named and is no state folder: it is not used."""
 
 
 def state_config(paths: Iterable[str | os.PathLike[str]]) -> StateConfig:
@@ -48,7 +51,8 @@ def state_config(paths: Iterable[str | os.PathLike[str]]) -> StateConfig:
         return StateConfig(reason=f"each of these may hold, so none of them is used: {names}; choose with --config")
     if found:
         return StateConfig(next(iter(found.values())))
-    return StateConfig(above=_above(paths))
+    above = _above(paths)
+    return StateConfig(above=above, beside=_beside(paths) if above is None else None)
 
 
 def _above(paths: Iterable[str | os.PathLike[str]]) -> Path | None:
@@ -64,8 +68,22 @@ def _above(paths: Iterable[str | os.PathLike[str]]) -> Path | None:
     return None
 
 
+def _beside(paths: Iterable[str | os.PathLike[str]]) -> Path | None:
+    """Return the configuration of a folder that has sessions, but no agents: nothing says that it holds for them."""
+    for path in paths:
+        try:
+            config = _first_in(Path(path)) if (Path(path) / _SESSIONS).is_dir() else None
+        except (OSError, ValueError):
+            continue
+        if config is not None:
+            return config
+    return None
+
+
 def _config_in(folder: Path) -> Path | None:
     named = folder.name in _FOLDERS or folder.resolve().name in _FOLDERS
-    if not (named or (folder / _AGENTS).is_dir()):
-        return None
+    return _first_in(folder) if named or (folder / _AGENTS).is_dir() else None
+
+
+def _first_in(folder: Path) -> Path | None:
     return next((folder / name for name in CONFIGS if (folder / name).is_file()), None)

@@ -118,6 +118,35 @@ def test_sources_without_sessions_are_told_from_no_sources(tmp_path: Path) -> No
     assert "no transcript found" in run("replay", str(tmp_path)).stderr
 
 
+@pytest.mark.parametrize(
+    ("command", "options", "advice"),
+    [
+        ("replay", (), "holds no session; loopscan inspect shows what was found"),
+        ("inspect", (), "holds no session; the kinds of entries tell what is in there"),
+        ("replay", ("--input-format", "codex"), "read as codex and holds no session; without --input-format"),
+        ("inspect", ("--input-format", "codex"), "read as codex and holds no session; without --input-format"),
+    ],
+)
+def test_what_is_said_of_sources_without_sessions_is_of_use(
+    command: str, options: tuple[str, ...], advice: str
+) -> None:
+    done = run(command, str(FIXTURES / "openclaw-log" / "gateway.log"), *options)
+    assert done.returncode == 3
+    assert advice in done.stderr
+
+
+def test_a_configuration_that_is_not_used_is_named(folder: Path) -> None:
+    (folder / "sessions").mkdir()
+    (folder / "openclaw.json").write_text("{}")
+    done = run("replay", str(folder))
+    assert done.returncode == 0
+    expected = (
+        f"{folder / 'openclaw.json'} was found, but not used, since its folder has no agents: give it by --config"
+    )
+    assert done.stderr == f"loopscan: {expected}\n"
+    assert not run("replay", str(folder), "--no-config").stderr
+
+
 def test_tools_that_nobody_called_are_named_if_they_are_mapped(folder: Path) -> None:
     done = run("replay", str(folder), "--tool-map", "nosuch=exec", "--tool-map", "exec=")
     assert (

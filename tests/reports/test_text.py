@@ -15,6 +15,7 @@ from rich.cells import cell_len
 from loopscan.marks import Kind
 from loopscan.report import Report, Step
 from loopscan.reports import Options, load
+from loopscan.transcripts.discover import Skipped
 from tests.reports import samples
 from tests.reports.samples import calls, mark, report, run, session, shown
 
@@ -145,6 +146,13 @@ class TestOptions:
         assert "1 other file in these folders" in text(samples.problems())
         assert "notes.md" not in text(samples.problems())
         assert "notes.md" in text(samples.problems(), verbose=True)
+
+    def test_files_that_are_sources_already_are_no_others(self) -> None:
+        made = samples.problems()
+        made.skipped = [Skipped("b.jsonl", "read already, under another name"), *made.skipped]
+        assert "1 other file in these folders · 1 file read already, under another name" in text(made)
+        made.skipped = made.skipped[:1]
+        assert "skipped      1 file read already, under another name" in text(made)
 
 
 class TestHonesty:

@@ -58,6 +58,17 @@ def test_of_several_that_differ_none_is_used_and_the_reason_is_told(tmp_path: Pa
     assert "--config" in str(found.reason)
 
 
+@pytest.mark.parametrize("name", ["openclaw.json", "moltbot.json"])
+def test_a_configuration_beside_sessions_without_agents_is_told_and_not_used(tmp_path: Path, name: str) -> None:
+    folder = state(tmp_path / "copy", name, agents=False)
+    (folder / "sessions").mkdir()
+    assert state_config([tmp_path / "gone", "with\0nul", folder]) == StateConfig(beside=folder / name)
+    assert state_config([folder / "sessions"]) == StateConfig()
+    home = state(tmp_path / ".openclaw", "openclaw.json")
+    assert state_config([folder, home]) == StateConfig(home / "openclaw.json")
+    assert state_config([folder, home / "agents"]) == StateConfig(above=home / "openclaw.json")
+
+
 def test_a_configuration_above_what_was_named_is_told_and_not_used(tmp_path: Path) -> None:
     home = tmp_path / ".openclaw"
     sessions = home / "agents" / "main" / "sessions"
