@@ -115,19 +115,21 @@ RULES: Final[dict[str, Rule]] = dict(
         _rule(
             Detector.GENERIC_REPEAT,
             "The same call over and over",
-            "A tool was called again and again with the same arguments (or failed alike with other ones) and came back"
-            " with the same outcome. Look at what the model was waiting for, and whether its result can say so.",
+            "A tool was called again and again with the same arguments, which makes a warning; a block takes the same"
+            " outcome each time, too (or commands that fail alike, whatever their arguments). Look at what the model"
+            " was waiting for, and whether the result can say so.",
         ),
         _rule(
             Detector.UNKNOWN_TOOL_REPEAT,
             "Calls of a tool that does not exist",
-            "The model kept on calling a tool that the agent does not have. Offer the tool, or tell the model what"
-            " there is instead.",
+            "A tool answered time after time that the tool it was asked for does not exist. Offer that tool, or tell"
+            " the model what there is instead.",
         ),
         _rule(
             Detector.KNOWN_POLL_NO_PROGRESS,
             "Polling without progress",
-            "A poll came back unchanged time after time. Let it wait longer, or let the result say when to ask again.",
+            "A poll came back unchanged time after time. Let it wait longer, or let the result say when to ask"
+            " again.",
         ),
         _rule(
             Detector.GLOBAL_CIRCUIT_BREAKER,
@@ -137,35 +139,38 @@ RULES: Final[dict[str, Rule]] = dict(
         _rule(
             Detector.PING_PONG,
             "Two calls that take turns",
-            "Two calls alternated without a change in what they came back with.",
+            "Two calls took turns, which makes a warning; a block takes the same outcomes each time, too. Look at"
+            " what one of them was to change for the other.",
         ),
         _rule(
             Detector.ARGUMENT_CHURN,
-            "Ever other arguments, the same outcome",
-            "A tool was called with ever other arguments and came back with the same outcome each time.",
+            "The same few arguments by turns, no progress",
+            "A tool was called with a few arguments by turns, and no call made any progress. The engine only warns"
+            " of it.",
+            Severity.WARNING,
         ),
         _rule(
             Detector.IDENTICAL_ERROR,
             "The same error in a row",
-            "Calls failed with the same error one after the other until the engine would have ended the run.",
+            "The same call failed with the same error three times in a row: the engine would have ended the run.",
         ),
         _rule(
             Detector.UNKNOWN_TOOL_GUARD,
             "The unknown-tool guard",
-            "The runner would have taken the calls out of the message and stopped the run, since the tool does not"
-            " exist.",
+            "Message after message asked for nothing but one tool that does not exist: the calls would have been"
+            " taken out, and the run would have stopped. Offer the tool, or tell the model what there is instead.",
         ),
         _rule(
             Detector.COMPACTION_LOOP,
             "A loop that outlived a compaction",
-            "The run was compacted and went on with the same calls and outcomes as before: it would have been aborted"
-            " with compaction_loop_persisted.",
+            "After a compaction the run came back with the same call and outcome until the post-compaction guard"
+            " would have aborted it with compaction_loop_persisted. A note says that a compaction armed the guard.",
         ),
         _rule(
             "unexpected_mark",
             "A mark that nobody expects",
-            "The replay steps in where the expectation has nothing. If that is right, loopscan check --update rewrites"
-            " the snapshot.",
+            "The replay steps in where the expectation has nothing. If that is right, loopscan check --update"
+            " rewrites the snapshot.",
         ),
         _rule(
             "missing_mark",
@@ -186,7 +191,7 @@ RULES: Final[dict[str, Rule]] = dict(
         _rule(
             "unreadable_transcript",
             "A transcript cannot be read",
-            "The transcript of an expectation is missing or broken, so nothing was checked.",
+            "It is missing or broken, or breaks off: what it holds was not judged, or not to its end.",
         ),
         _rule(
             "bad_expectation",

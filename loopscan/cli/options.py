@@ -55,6 +55,10 @@ SkipErrors = Annotated[
     bool, typer.Option("--skip-errors", help="Do not exit with 3 for input that could not be read.")
 ]
 AllowEmpty = Annotated[bool, typer.Option("--allow-empty", help="Do not exit with 3 for want of a transcript.")]
+JobSummary = Annotated[
+    bool,
+    typer.Option("--job-summary", help="Append the markdown report to the file that GITHUB_STEP_SUMMARY names."),
+]
 Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")]
 Paths = Annotated[
     list[str],

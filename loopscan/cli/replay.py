@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from loopscan.cli.jobsummary import append_summary, summary_file
 from loopscan.cli.options import (
     MAX_EXPANDED,
     MAX_LINE,
@@ -16,6 +16,7 @@ from loopscan.cli.options import (
     Debug,
     InputFormat,
     Jobs,
+    JobSummary,
     MaxExpanded,
     MaxLine,
     Paths,
@@ -26,26 +27,13 @@ from loopscan.cli.options import (
     parse_tool_map,
 )
 from loopscan.cli.terminal import INTERRUPTED, NO_INPUT, nothing_found, progress_of, quiet_stdout, say
+from loopscan.failing import FailOn, fails
 from loopscan.modes import Arm, Mode, ScopeRule
 
 if TYPE_CHECKING:
-    from loopscan.marks import Kind
     from loopscan.report import Report, SourceReport
 
 FINDINGS = 1
-
-
-class FailOn(StrEnum):
-    """From which kind of mark on the command exits with 1."""
-
-    WARNING = "warning"
-    BLOCK = "block"
-    END = "end"
-    NEVER = "never"
-
-
-#: The severity that each ``--fail-on`` asks for; see :func:`severity`.
-_FROM = {FailOn.WARNING: 1, FailOn.BLOCK: 2, FailOn.END: 3, FailOn.NEVER: 4}
 
 
 def replay(
@@ -80,7 +68,11 @@ def replay(
     max_expanded: MaxExpanded = MAX_EXPANDED,
     format_: Annotated[
         str | None,
-        typer.Option("--format", help="What goes to standard output: text (default), json, jsonl.", metavar="FORMAT"),
+        typer.Option(
+            "--format",
+            help="What goes to standard output: text, json, jsonl, markdown, junit, sarif, github, gitlab or tap.",
+            metavar="FORMAT",
+        ),
     ] = None,
     outputs: Annotated[
         list[str] | None,
@@ -90,6 +82,7 @@ def replay(
         FailOn,
         typer.Option(help="Exit with 1 at such a mark or a graver one; end: run ends, aborts and stops of a guard."),
     ] = FailOn.NEVER,
+    job_summary: JobSummary = False,
     follow: Annotated[
         bool,
         typer.Option(
@@ -120,6 +113,7 @@ def replay(
         if format_ is not None or not any(target.path == STDOUT for target in targets):
             targets.insert(0, Target(format_ or "text"))
         ready = prepare(targets)
+        summary = summary_file() if job_summary else None
         text_shown = ready[0].target == Target("text") and not follow
         planned = plan(
             paths,
@@ -151,7 +145,10 @@ def replay(
             *remarks(report, fail_on, code, text_shown=text_shown, input_format=input_format),
         ):
             say(line)
-        write_all(report, ready, Options(previews=not no_previews, verbose=verbose, quiet=quiet))
+        looks = Options(previews=not no_previews, verbose=verbose, quiet=quiet, fail_on=fail_on)
+        if summary is not None:
+            append_summary(report, summary, looks)
+        write_all(report, ready, looks)
     except KeyboardInterrupt:
         say(f"interrupted after {len(done)} sources; what was not written yet is missing")
         raise typer.Exit(INTERRUPTED) from None
@@ -171,7 +168,7 @@ def exit_code(report: Report, fail_on: FailOn, *, skip_errors: bool, allow_empty
 
 def findings(report: Report, fail_on: FailOn) -> int:
     """Return how many marks are at or above ``fail_on``."""
-    return sum(severity(mark.kind) >= _FROM[fail_on] for session in report.sessions for _, mark in session.marks())
+    return sum(fails(mark.kind, fail_on) for session in report.sessions for _, mark in session.marks())
 
 
 def without_effect(report: Report, tool_map: Mapping[str, str]) -> Iterator[str]:
@@ -214,12 +211,3 @@ def remarks(
     if code == FINDINGS:
         found = findings(report, fail_on)
         yield f"{found} {'mark' if found == 1 else 'marks'} at or above --fail-on {fail_on.value}"
-
-
-def severity(kind: Kind) -> int:
-    """Return how grave a kind of mark is: 0 arming, 1 warning, 2 block, 3 the end of a run."""
-    from loopscan.marks import ENDS_RUN, Kind
-
-    if kind in ENDS_RUN:
-        return 3
-    return {Kind.WARNING: 1, Kind.BLOCK: 2}.get(kind, 0)

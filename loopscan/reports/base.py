@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, Protocol, TextIO, cast
 
 from loopscan.errors import UsageError
+from loopscan.failing import FailOn
+from loopscan.findings import Findings
 from loopscan.report import Report
 from loopscan.sanitize import clean
 from loopscan.wholefile import whole_file
@@ -22,6 +24,12 @@ FORMATS: Final[dict[str, str]] = {
     "text": "loopscan.reports.text",
     "json": "loopscan.reports.json",
     "jsonl": "loopscan.reports.jsonl",
+    "junit": "loopscan.reports.junit",
+    "sarif": "loopscan.reports.sarif",
+    "github": "loopscan.reports.github",
+    "gitlab": "loopscan.reports.gitlab",
+    "tap": "loopscan.reports.tap",
+    "markdown": "loopscan.reports.markdown",
 }
 #: Other packages add formats under this entry point: name = module (or object) that is a :class:`Reporter`.
 ENTRY_POINTS: Final = "loopscan.reports"
@@ -43,6 +51,20 @@ class Options:
     """``None``: where the output is a terminal and ``NO_COLOR`` is not set."""
     width: int | None = None
     """Columns; ``None``: those of the terminal, or 100 where there is none."""
+    fail_on: FailOn = FailOn.NEVER
+    """Which marks make a session a case that failed."""
+
+
+class HasFindings(Protocol):
+    """What is no replay's report, and says itself what is to be reported, such as the outcome of a check."""
+
+    def findings(self, options: Options) -> Findings:
+        """Return all cases, told as ``options`` want."""
+        ...
+
+
+#: What a report is written of. Formats made for a replay's report alone (text, json, jsonl) take no other subject.
+Subject = Report | HasFindings
 
 
 class Reporter(Protocol):
@@ -50,8 +72,8 @@ class Reporter(Protocol):
 
     BINARY: bool
     """``write`` gets a stream of bytes. Text formats get a text stream in the encoding of the terminal or UTF-8."""
-    write: Callable[[Report, Any, Options], None]
-    """``write(report, out, options)`` writes the whole report. It neither closes nor flushes ``out``."""
+    write: Callable[[Any, Any, Options], None]
+    """``write(subject, out, options)`` writes the whole report. It neither closes nor flushes ``out``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +167,9 @@ def prepare(targets: Iterable[Target]) -> tuple[Output, ...]:
 
 
 def write_all(
-    report: Report, outputs: Iterable[Output], options: Options, *, stdout: TextIO | BinaryIO | None = None
+    subject: Subject, outputs: Iterable[Output], options: Options, *, stdout: TextIO | BinaryIO | None = None
 ) -> None:
-    """Write ``report`` to every output, files first, standard output (``stdout`` in its place) last.
+    """Write the report of ``subject`` to every output, files first, standard output (``stdout`` in its place) last.
 
     A file appears under its name when it is complete, or not at all: what was there before stays
     until then. Raises :class:`UsageError` for a file that cannot be written.
@@ -155,30 +177,30 @@ def write_all(
     ordered = sorted(outputs, key=lambda output: output.target.path == STDOUT)
     for output in ordered:
         if output.target.path == STDOUT:
-            _write_stream(report, output.reporter, options, sys.stdout if stdout is None else stdout)
+            _write_stream(subject, output.reporter, options, sys.stdout if stdout is None else stdout)
         else:
             plain = replace(options, color=bool(options.color), quiet=False)
             with whole_file(output.target.path) as raw:
-                _write_stream(report, output.reporter, plain, raw)
+                _write_stream(subject, output.reporter, plain, raw)
 
 
-def _write_stream(report: Report, reporter: Reporter, options: Options, stream: TextIO | BinaryIO) -> None:
+def _write_stream(subject: Subject, reporter: Reporter, options: Options, stream: TextIO | BinaryIO) -> None:
     """Write one report to ``stream``, of bytes or of text, whichever the format wants."""
     binary: Any = getattr(stream, "buffer", None)
     if _is_text(stream):
         if not reporter.BINARY:
-            reporter.write(report, stream, options)
+            reporter.write(subject, stream, options)
         elif binary is not None:
             stream.flush()
-            reporter.write(report, binary, options)
+            reporter.write(subject, binary, options)
         else:
-            reporter.write(report, _Decoding(cast(TextIO, stream)), options)
+            reporter.write(subject, _Decoding(cast(TextIO, stream)), options)
     elif reporter.BINARY:
-        reporter.write(report, stream, options)
+        reporter.write(subject, stream, options)
     else:
         text = TextIOWrapper(cast(BinaryIO, stream), encoding="utf-8", newline="\n")
         try:
-            reporter.write(report, text, options)
+            reporter.write(subject, text, options)
         finally:
             text.detach()
     stream.flush()

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from io import StringIO
 from typing import TYPE_CHECKING, TextIO
 
 from loopscan.marks import ENDS_RUN, Kind, Level, Mark
 from loopscan.policy import Policy
 from loopscan.report import LiveVerdict, Report, RunReport, SessionReport, Step, Totals
 from loopscan.reports.base import Options
-from loopscan.reports.console import console, fields, grid, heading, print_parts, safe
+from loopscan.reports.console import PLAIN_WIDTH, console, fields, grid, heading, print_parts, safe
 from loopscan.reports.phrases import KINDS, OUTCOMES, UPPER_BOUND, clock, counted, kind_words, number, saved, span
 from loopscan.reports.sources import copied, copies, judged_as, problems, skipped
 from loopscan.reports.timeline import Group, LiveRecord, Row, timeline
@@ -259,13 +260,31 @@ def _is_shown(session: SessionReport, live: LiveRecord) -> bool:
 
 
 def _print_session(to: Console, session: SessionReport, live: LiveRecord, options: Options) -> None:
-    from rich.text import Text
-
     to.print()
     title = heading("Session ")
     title.append_text(safe(session.session, "bold", _SESSION))
     to.print(title)
     to.print(safe(session.source, "dim", to.width))
+    _print_timeline(to, session, session.runs, live, options)
+
+
+def timeline_text(session: SessionReport, runs: Sequence[RunReport], options: Options) -> str:
+    """Return the timeline of ``runs`` of ``session`` as plain lines, the last one without a newline.
+
+    It begins with what is known of the session; runs without marks or verdicts are counted. The text does not depend
+    on the terminal: 100 columns unless ``options`` has a width, no colours.
+    """
+    out = StringIO()
+    to = console(out, width=options.width or PLAIN_WIDTH, color=False)
+    _print_timeline(to, session, runs, LiveRecord(session), options)
+    return out.getvalue().rstrip("\n")
+
+
+def _print_timeline(
+    to: Console, session: SessionReport, runs: Sequence[RunReport], live: LiveRecord, options: Options
+) -> None:
+    from rich.text import Text
+
     named = (("agent", session.agent), ("model", session.model))
     facts = [safe(f"{name} {shown_name(value, _TOOL)}") for name, value in named if value]
     when = span(session.started, session.ended)
@@ -275,13 +294,13 @@ def _print_session(to: Console, session: SessionReport, live: LiveRecord, option
     line = Text(" · ").join(facts)
     line.stylize("dim")
     to.print(line)
-    shown = [run for run in session.runs if run.marks or run.steps]
+    shown = [run for run in runs if run.marks or run.steps]
     for run in shown:
         _print_run(to, run, live, options)
-    rest = len(session.runs) - len(shown)
+    rest = len(runs) - len(shown)
     if rest:
         to.print(safe(f"  {counted(rest, 'other run')} without marks", "dim"))
-    lonely = [verdict for verdict in live.verdicts if not _has_row(verdict, shown)]
+    lonely = [verdict for verdict in live.verdicts if not _has_row(verdict, session.runs)]
     if lonely:
         lines = _timeline_grid()
         for verdict in lonely:

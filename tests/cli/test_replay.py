@@ -7,9 +7,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
+from loopscan.reports.base import FORMATS
 from tests.test_replayer import looping
 from tests.transcripts.build import Transcript, call
 
@@ -110,6 +112,35 @@ def test_unreadable_input_exits_with_3_and_everything_else_is_processed(loop: Pa
     assert [source["format"] for source in report["sources"]] == ["unreadable", "unreadable", "openclaw-jsonl"]
     assert run(*arguments, "--skip-errors").returncode == 0
     assert run(*arguments, "--skip-errors", "--fail-on", "block").returncode == 1
+
+
+def test_every_format_can_be_asked_for_and_says_what_fails(loop: Path, clean: Path, tmp_path: Path) -> None:
+    outputs = [f"--output={name}={tmp_path / name}" for name in FORMATS]
+    done = run("replay", loop, clean, tmp_path / "gone", "--ruleset", "2026.9", "--fail-on", "block", *outputs)
+    assert done.returncode == 3
+    junit = ElementTree.parse(tmp_path / "junit").getroot()
+    assert [junit.get(count) for count in ("tests", "failures", "errors")] == ["3", "1", "1"]
+    tap = (tmp_path / "tap").read_text("utf-8")
+    assert [line[:8] for line in tap.splitlines() if "ok " in line[:7]] == [
+        "not ok 1",
+        "ok 2 - " + str(clean)[0],
+        "not ok 3",
+    ]
+    (sarif,) = json.loads((tmp_path / "sarif").read_text("utf-8"))["runs"]
+    assert [result["level"] for result in sarif["results"]] == ["warning", "error", "error", "error", "error"]
+    for name in FORMATS:
+        again = run(
+            "replay", loop, clean, tmp_path / "gone", "--ruleset", "2026.9", "--fail-on", "block", "--format", name
+        )
+        if name != "text":
+            assert again.stdout == (tmp_path / name).read_text("utf-8")
+
+
+def test_a_report_in_utf_8_whatever_the_locale(loop: Path) -> None:
+    for name in ("tap", "markdown", "github"):
+        done = run("replay", loop, "--ruleset", "2026.9", "--format", name, PYTHONUTF8="0", LC_ALL="C")
+        assert done.returncode == 0, done.stderr
+        assert ("×10" in done.stdout) is (name != "github")
 
 
 def test_a_name_that_no_file_can_have_is_unreadable_input(clean: Path) -> None:
@@ -227,7 +258,7 @@ def hostile(folder: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("format_", ["text", "json", "jsonl"])
+@pytest.mark.parametrize("format_", FORMATS)
 @pytest.mark.parametrize("options", [(), ("--no-previews",), ("--verbose",)])
 def test_nothing_of_a_transcript_is_printed_raw(tmp_path: Path, format_: str, options: tuple[str, ...]) -> None:
     done = run("replay", hostile(tmp_path), "--format", format_, "--ruleset", "2026.9", *options)
