@@ -15,6 +15,7 @@ from rich.cells import cell_len
 from loopscan.marks import Kind
 from loopscan.report import Report, Step
 from loopscan.reports import Options, load
+from loopscan.reports.text import timeline_text
 from loopscan.transcripts.discover import Skipped
 from tests.reports import samples
 from tests.reports.samples import calls, mark, report, run, session, shown
@@ -241,3 +242,25 @@ def test_no_width_cuts_a_number_of_the_summary(width: int) -> None:
         assert all(f"1 {kind.value.replace('_', ' ')}" in summary for kind in Kind)
     else:
         assert "1 1 1 1 1 1 1" in summary
+
+
+class TestATimelineOfSomeRuns:
+    def test_has_these_runs_alone_and_counts_those_without_marks(self) -> None:
+        marked = [run(shown(mark(Kind.WARNING, at, 10)), calls=20, run=at) for at in (0, 1)]
+        quiet = run(calls=3, run=2)
+        made = timeline_text(session(*marked, quiet), [marked[1], quiet], Options())
+        assert "  run 1 · 20 calls" in made
+        assert "  run 0 " not in made
+        assert made.endswith("\n  1 other run without marks")
+
+    def test_leaves_out_the_verdicts_of_the_other_runs(self) -> None:
+        whole = samples.live_verdicts().sessions[0]
+        assert "○" in timeline_text(whole, whole.runs, Options())
+        assert "○" not in timeline_text(whole, [], Options())
+
+    def test_does_not_depend_on_the_terminal(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        one = samples.one_warning().sessions[0]
+        plain = timeline_text(one, one.runs, Options())
+        for name, value in (("FORCE_COLOR", "1"), ("COLUMNS", "40"), ("TERM", "xterm-256color")):
+            monkeypatch.setenv(name, value)
+        assert timeline_text(one, one.runs, Options(color=True)) == plain
