@@ -6,6 +6,7 @@ Names of tools and sessions in here are as the transcripts have them; reports ne
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
@@ -72,6 +73,25 @@ class Case:
     text: str = ""
     """What a person wants to read then: plain lines, such as a timeline."""
     findings: tuple[Finding, ...] = ()
+
+
+class Names:
+    """Gives each case a name that is unique within its group."""
+
+    def __init__(self) -> None:
+        self._times: Counter[tuple[str, str]] = Counter()
+
+    def unique(self, group: str, name: str) -> str:
+        """Return ``name``, with a number where the group has one of that name."""
+        chosen = name
+        self._times[group, name] += 1
+        while chosen != name or self._times[group, name] > 1:
+            chosen = f"{name} ({self._times[group, name]})"
+            if not self._times[group, chosen]:
+                self._times[group, chosen] = 1
+                break
+            self._times[group, name] += 1
+        return chosen
 
 
 @dataclass(frozen=True, slots=True)

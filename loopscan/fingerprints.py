@@ -46,12 +46,13 @@ def content(session: str, mark: Mark) -> Content:
     )
 
 
-def fingerprints(session: str, marks: Iterable[Mark]) -> list[str]:
+def fingerprints(session: str, marks: Iterable[Mark], seen: Counter[Content] | None = None) -> list[str]:
     """Return a fingerprint for each mark of ``session``: a digest of its content, and of how many like it precede.
 
-    So equal marks of one session are told apart by their order alone. ``marks`` are all of them, in their order.
+    So equal marks of one session are told apart by their order alone. ``marks`` are all of them, in their order;
+    ``seen`` counts those of parts of the session that came before.
     """
-    seen: Counter[Content] = Counter()
+    seen = Counter() if seen is None else seen
     found: list[str] = []
     for mark in marks:
         about = content(session, mark)

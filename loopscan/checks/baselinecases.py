@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from loopscan.checks import baselinewords as words
 from loopscan.checks.ratchet import Judged, JudgedMark, JudgedSession, Standing
-from loopscan.findings import Case, Finding, Place, Severity, Status
+from loopscan.findings import Case, Finding, Names, Place, Severity, Status
 from loopscan.fingerprints import digest
 from loopscan.marks import Kind
 from loopscan.reports.phrases import counted, kind_words
@@ -20,21 +20,11 @@ def cases(judged: Judged, path: str) -> tuple[Case, ...]:
     A session fails for its new marks alone; the others are findings that are suppressed. What was checked less, and
     settings that differ, fail in cases of the baseline.
     """
-    names: set[tuple[str, str]] = set()
-    made = [_session(session, _unique(session, names)) for session in judged.sessions]
+    names = Names()
+    made = [_session(session, names.unique(session.source, session.session)) for session in judged.sessions]
     made.append(_of_baseline(path, "as much as before", "checked_less", words.less(judged)))
     made.append(_of_baseline(path, "the same settings", "other_settings", words.settings(judged.settings)))
     return tuple(made)
-
-
-def _unique(session: JudgedSession, taken: set[tuple[str, str]]) -> str:
-    """Return the name of a session's case; one that its transcript has had already gets a number."""
-    name, number = session.session, 1
-    while (session.source, name) in taken:
-        number += 1
-        name = f"{session.session} ({number})"
-    taken.add((session.source, name))
-    return name
 
 
 def _session(session: JudgedSession, name: str) -> Case:

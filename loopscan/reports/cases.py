@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from hashlib import sha256
 
 from loopscan.failing import fails
-from loopscan.findings import Case, Finding, Findings, Place, Severity, Status
+from loopscan.findings import Case, Finding, Findings, Names, Place, Severity, Status
+from loopscan.fingerprints import Content, digest, fingerprints
 from loopscan.marks import Kind, Level, Mark
 from loopscan.report import Report, RunReport, SessionReport, Totals
 from loopscan.reports.base import Options, Subject
@@ -81,8 +80,8 @@ class _Replayed:
         self._report = report
         self._options = options
         self._texts = texts
-        self._seen: Counter[str] = Counter()
-        self._names: set[tuple[str, str]] = set()
+        self._seen: Counter[Content] = Counter()
+        self._names = Names()
 
     def findings(self) -> Findings:
         """Return them all, in the order of the report, what could not be read last."""
@@ -95,6 +94,7 @@ class _Replayed:
 
     def _session(self, session: SessionReport) -> Case:
         marks = list(session.marks())
+        prints = fingerprints(session.session, (mark for _, mark in marks), self._seen)
         failing = [mark for _, mark in marks if fails(mark.kind, self._options.fail_on)]
         reason = None
         if failing:
@@ -102,17 +102,20 @@ class _Replayed:
             reason = f"{words} at or above --fail-on {self._options.fail_on.value}"
         return Case(
             group=session.source,
-            name=self._name(session.source, session.session),
+            name=self._names.unique(session.source, session.session),
             status=Status.FAILED if failing else Status.PASSED,
             place=_place(session, failing[0]) if failing else Place(session.source),
             reason=reason,
             text=timeline_text(session, session.runs, self._options)
             if self._texts and (marks or session.recorded)
             else "",
-            findings=tuple(self._finding(session, run, mark) for run, mark in marks),
+            findings=tuple(
+                self._finding(session, run, mark, fingerprint)
+                for (run, mark), fingerprint in zip(marks, prints, strict=True)
+            ),
         )
 
-    def _finding(self, session: SessionReport, run: RunReport, mark: Mark) -> Finding:
+    def _finding(self, session: SessionReport, run: RunReport, mark: Mark, fingerprint: str) -> Finding:
         where = f"session {title(session.session)}, run {run.run}, batch {mark.batch}"
         what = mark.message or f"{mark.detector.value} made this mark"
         lossy = "; lossy: what was compared is only partly on record" if mark.lossy else ""
@@ -121,22 +124,13 @@ class _Replayed:
             severity=_SEVERITIES[mark.level],
             message=f"{KINDS[mark.kind]}: {what} ({where}{lossy})",
             place=_place(session, mark),
-            fingerprint=self._fingerprint(
-                session.session,
-                mark.kind.value,
-                mark.detector.value,
-                mark.count,
-                mark.tool,
-                mark.paired_tool,
-                mark.signature,
-                mark.outcome,
-            ),
+            fingerprint=fingerprint,
         )
 
     def _unread(self, path: str, complaints: list[str]) -> Case:
         return Case(
             group=path,
-            name=self._name(path, READING),
+            name=self._names.unique(path, READING),
             status=Status.ERROR,
             place=Place(path),
             reason=complaints[0],
@@ -147,27 +141,11 @@ class _Replayed:
                     Severity.ERROR,
                     complaint,
                     Place(path),
-                    self._fingerprint(READING, path, complaint),
+                    digest(READING, path, complaint, number),
                 )
-                for complaint in complaints
+                for number, complaint in enumerate(complaints)
             ),
         )
-
-    def _fingerprint(self, *parts: str | int | None) -> str:
-        """Return the digest of ``parts`` and of how many equal ones came before."""
-        key = json.dumps(parts)
-        before = self._seen[key]
-        self._seen[key] += 1
-        return sha256(f"{key}{before}".encode()).hexdigest()
-
-    def _name(self, group: str, name: str) -> str:
-        """Return ``name``, with a number where the group has one of that name."""
-        unique, count = name, 1
-        while (group, unique) in self._names:
-            count += 1
-            unique = f"{name} ({count})"
-        self._names.add((group, unique))
-        return unique
 
 
 def _place(session: SessionReport, mark: Mark) -> Place:
