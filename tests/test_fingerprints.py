@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from loopscan.events import Where
 from loopscan.fingerprints import content, digest, fingerprints
 from loopscan.marks import Detector, Kind, Level, Mark
-from tests.checks.made import hostile, mark, marks
+from tests.checks.baseline.made import hostile, mark, marks
 
 
 def test_they_never_change_from_one_version_to_the_next() -> None:

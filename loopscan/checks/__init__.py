@@ -1,1 +1,1 @@
-"""Checks: what ``loopscan check`` holds a replay against, and what it says then."""
+"""Regression tests for loop detection: expectations, benign folders, baselines."""

@@ -8,8 +8,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from loopscan.checks.baseline import Baseline, Checked, KnownMark, KnownSession, Settings
-from loopscan.checks.ignores import Ignore
+from loopscan.checks.baseline.data import Baseline, Checked, KnownMark, KnownSession, Settings
+from loopscan.checks.baseline.ignores import Ignore
 from loopscan.events import Where
 from loopscan.fingerprints import Content
 from loopscan.marks import Detector, Kind, Level, Mark

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopscan.checks.baseline import Baseline, Checked, KnownMark, KnownSession, updated
-from loopscan.checks.ignores import Ignore
+from loopscan.checks.baseline.data import Baseline, Checked, KnownMark, KnownSession, updated
+from loopscan.checks.baseline.ignores import Ignore
 from loopscan.events import Problem
 from loopscan.fingerprints import content
 from loopscan.marks import Kind, Level
 from loopscan.report import UNREADABLE, Report, SourceReport
-from tests.checks.made import TODAY, ignores, mark, report, reports, session
+from tests.checks.baseline.made import TODAY, ignores, mark, report, reports, session
 from tests.reports import samples
 
 

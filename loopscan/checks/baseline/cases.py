@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from loopscan.checks import baselinewords as words
-from loopscan.checks.ratchet import Judged, JudgedMark, JudgedSession, Standing
+from loopscan.checks.baseline import words
+from loopscan.checks.baseline.ratchet import Judged, JudgedMark, JudgedSession, Standing
 from loopscan.findings import Case, Finding, Names, Place, Severity, Status
 from loopscan.fingerprints import digest
 from loopscan.marks import Kind

@@ -9,7 +9,7 @@ from datetime import date
 from enum import StrEnum
 from typing import Final
 
-from loopscan.checks.baseline import (
+from loopscan.checks.baseline.data import (
     Baseline,
     KnownMark,
     KnownSession,
@@ -20,7 +20,7 @@ from loopscan.checks.baseline import (
     sessions_of,
     settings_of,
 )
-from loopscan.checks.ignores import Ignore
+from loopscan.checks.baseline.ignores import Ignore
 from loopscan.fingerprints import Content, content, fingerprints
 from loopscan.marks import Mark
 from loopscan.report import Report, SessionReport

@@ -16,12 +16,12 @@ import jsonschema
 import pytest
 from hypothesis import given
 
-from loopscan.checks.baseline import Baseline, updated
-from loopscan.checks.baselinefile import NoBaselineError, load, write
-from loopscan.checks.ignores import Ignore
+from loopscan.checks.baseline.data import Baseline, updated
+from loopscan.checks.baseline.file import NoBaselineError, load, write
+from loopscan.checks.baseline.ignores import Ignore
 from loopscan.errors import ConfigError, UsageError
 from loopscan.marks import Detector, Kind, Level
-from tests.checks.made import TODAY, baselines, mark, report, session
+from tests.checks.baseline.made import TODAY, baselines, mark, report, session
 from tests.reports import samples
 
 SCHEMA: dict[str, Any] = json.loads((files("loopscan") / "schemas" / "baseline-1.schema.json").read_text("utf-8"))

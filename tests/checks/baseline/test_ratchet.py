@@ -11,14 +11,14 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from loopscan.checks.baseline import Baseline, KnownMark, KnownSession, updated
-from loopscan.checks.ignores import Ignore
-from loopscan.checks.ratchet import Difference, Judged, Less, Standing, UsedIgnore, judge
+from loopscan.checks.baseline.data import Baseline, KnownMark, KnownSession, updated
+from loopscan.checks.baseline.ignores import Ignore
+from loopscan.checks.baseline.ratchet import Difference, Judged, Less, Standing, UsedIgnore, judge
 from loopscan.events import Problem
 from loopscan.fingerprints import content, fingerprints
 from loopscan.marks import Kind, Mark
 from loopscan.report import READ_ERROR, UNREADABLE, Report, SessionReport
-from tests.checks.made import TODAY, hostile, mark, marks, places, report, reports, session
+from tests.checks.baseline.made import TODAY, hostile, mark, marks, places, report, reports, session
 from tests.reports import samples
 
 READ = Ignore({"tool": "read"}, "on it", date(2026, 12, 31))

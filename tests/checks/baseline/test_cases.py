@@ -8,16 +8,16 @@ from datetime import date
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopscan.checks.baseline import updated
-from loopscan.checks.baselinecases import cases
-from loopscan.checks.ignores import Ignore
-from loopscan.checks.ratchet import judge
+from loopscan.checks.baseline.cases import cases
+from loopscan.checks.baseline.data import updated
+from loopscan.checks.baseline.ignores import Ignore
+from loopscan.checks.baseline.ratchet import judge
 from loopscan.events import Where
 from loopscan.findings import RULES, Case, Place, Severity, Status
 from loopscan.fingerprints import fingerprints
 from loopscan.marks import Detector, Kind
 from loopscan.report import Report
-from tests.checks.made import TODAY, mark, report, reports, session
+from tests.checks.baseline.made import TODAY, mark, report, reports, session
 from tests.reports import samples
 
 PATH = "ci/loopscan.baseline.json"

@@ -6,9 +6,9 @@ from datetime import date
 
 import pytest
 
-from loopscan.checks.ignores import Ignore
+from loopscan.checks.baseline.ignores import Ignore
 from loopscan.fingerprints import content
-from tests.checks.made import mark
+from tests.checks.baseline.made import mark
 
 DAY = date(2027, 1, 31)
 

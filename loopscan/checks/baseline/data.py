@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import NamedTuple, TypeAlias
 
-from loopscan.checks.ignores import Ignore
+from loopscan.checks.baseline.ignores import Ignore
 from loopscan.fingerprints import Content, content
 from loopscan.marks import Kind, Mark
 from loopscan.policy import Policy
@@ -67,7 +67,7 @@ class KnownMark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """All that the file holds; see :mod:`loopscan.checks.baselinefile`."""
+    """All that the file holds; see :mod:`loopscan.checks.baseline.file`."""
 
     version: str
     """The version of loopscan that wrote it."""

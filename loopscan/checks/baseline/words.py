@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from loopscan.checks.baseline import Baseline, KnownMark, KnownSession
-from loopscan.checks.ratchet import Difference, Judged, Less, Standing, UsedIgnore, differences
+from loopscan.checks.baseline.data import Baseline, KnownMark, KnownSession
+from loopscan.checks.baseline.ratchet import Difference, Judged, Less, Standing, UsedIgnore, differences
 from loopscan.fingerprints import Content
 from loopscan.policy import shown
 from loopscan.reports.phrases import counted, number

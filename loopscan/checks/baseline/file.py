@@ -17,8 +17,8 @@ from typing import Final, cast
 
 import orjson
 
-from loopscan.checks.baseline import Baseline, Checked, KnownMark, KnownSession, Settings, Values
-from loopscan.checks.ignores import SOURCE, Ignore
+from loopscan.checks.baseline.data import Baseline, Checked, KnownMark, KnownSession, Settings, Values
+from loopscan.checks.baseline.ignores import SOURCE, Ignore
 from loopscan.errors import ConfigError
 from loopscan.fingerprints import Content
 from loopscan.marks import Detector, Kind, Level

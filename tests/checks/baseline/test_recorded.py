@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 import loopscan
-from loopscan.checks.baseline import updated
-from loopscan.checks.baselinefile import load, write
-from loopscan.checks.ratchet import judge
-from tests.checks.made import TODAY
+from loopscan.checks.baseline.data import updated
+from loopscan.checks.baseline.file import load, write
+from loopscan.checks.baseline.ratchet import judge
+from tests.checks.baseline.made import TODAY
 
-SHARED = Path(__file__).resolve().parents[3] / "shared"
+SHARED = Path(__file__).resolve().parents[4] / "shared"
 
 pytestmark = pytest.mark.skipif(not (SHARED / "recorded").is_dir(), reason="no recordings beside the checkout")
 

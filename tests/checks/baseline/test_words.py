@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import date
 
-from loopscan.checks import baselinewords as words
-from loopscan.checks.baseline import updated
-from loopscan.checks.ignores import Ignore
-from loopscan.checks.ratchet import judge
+from loopscan.checks.baseline import words
+from loopscan.checks.baseline.data import updated
+from loopscan.checks.baseline.ignores import Ignore
+from loopscan.checks.baseline.ratchet import judge
 from loopscan.events import Problem
 from loopscan.marks import Kind
 from loopscan.report import UNREADABLE, Report, SourceReport
-from tests.checks.made import TODAY, mark, report, session
+from tests.checks.baseline.made import TODAY, mark, report, session
 from tests.reports import samples
 
 READ = Ignore({"tool": "read"}, "on it", date(2026, 12, 31))
