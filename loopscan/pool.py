@@ -17,6 +17,7 @@ from loopscan.transcripts.ledger import Ledger
 _CHUNK_BYTES = 1 << 20
 _Answer_co = TypeVar("_Answer_co", covariant=True)
 _Answer = TypeVar("_Answer")
+_Task = TypeVar("_Task")
 
 
 class Work(Protocol[_Answer_co]):
@@ -96,23 +97,54 @@ def _families(
     found: Sequence[Found], work: Work[_Answer], pool_of: Callable[[int], ProcessPoolExecutor], jobs: int
 ) -> Iterator[tuple[list[int], list[_Answer]]]:
     groups = families(found)
-    one = partial(_work_on_family, work=work)
     members = [[found[place] for place in group] for group in groups]
-    apart = [not any(each.here for each in family) for family in members]
+    yield from zip(
+        groups,
+        in_order(
+            members,
+            partial(_work_on_family, work=work),
+            lambda family: [work.killed(each) for each in family],
+            jobs,
+            pool_of=pool_of,
+            here=lambda family: any(each.here for each in family),
+        ),
+        strict=True,
+    )
+
+
+def in_order(
+    tasks: Sequence[_Task],
+    work: Callable[[_Task], _Answer],
+    killed: Callable[[_Task], _Answer],
+    jobs: int,
+    *,
+    pool_of: Callable[[int], ProcessPoolExecutor] | None = None,
+    here: Callable[[_Task], bool] = lambda task: False,
+    at_once: int = 1,
+) -> Iterator[_Answer]:
+    """Yield what ``work`` makes of each task, in their order, in up to ``jobs`` processes.
+
+    Tasks that are to be done ``here`` are done in this process. Where a process was killed, the tasks that are left
+    get a process of their own each, and ``killed`` answers for one that loses it again. A process takes ``at_once``
+    tasks at a time.
+    """
+    apart = [not here(task) for task in tasks]
     workers = min(jobs, sum(apart))
     if workers <= 1:
-        yield from zip(groups, map(one, members), strict=True)
+        yield from map(work, tasks)
         return
+    make = pool_of or partial(_pool, None)
     finished = 0
     try:
-        with pool_of(workers) as pool:
-            answers = pool.map(one, (family for family, away in zip(members, apart, strict=True) if away))
-            for group, family, away in zip(groups, members, apart, strict=True):
-                yield group, next(answers) if away else one(family)
+        with make(workers) as pool:
+            away = (task for task, leaves in zip(tasks, apart, strict=True) if leaves)
+            answers = pool.map(work, away, chunksize=at_once)
+            for task, leaves in zip(tasks, apart, strict=True):
+                yield next(answers) if leaves else work(task)
                 finished += 1
     except BrokenProcessPool:
-        for group, family, away in zip(groups[finished:], members[finished:], apart[finished:], strict=True):
-            yield group, _in_a_process_of_its_own(family, work, pool_of) if away else one(family)
+        for task, leaves in zip(tasks[finished:], apart[finished:], strict=True):
+            yield _in_a_process_of_its_own(task, work, killed, make) if leaves else work(task)
 
 
 def _work_on_family(family: Iterable[Found], work: Work[_Answer]) -> list[_Answer]:
@@ -133,11 +165,14 @@ def _pool(start_method: str | None, workers: int) -> ProcessPoolExecutor:
 
 
 def _in_a_process_of_its_own(
-    family: list[Found], work: Work[_Answer], pool_of: Callable[[int], ProcessPoolExecutor]
-) -> list[_Answer]:
-    """Work on one family in a process of its own, since a process that had others as well was killed."""
+    task: _Task,
+    work: Callable[[_Task], _Answer],
+    killed: Callable[[_Task], _Answer],
+    pool_of: Callable[[int], ProcessPoolExecutor],
+) -> _Answer:
+    """Do one task in a process of its own, since a process that had others as well was killed."""
     try:
         with pool_of(1) as pool:
-            return pool.submit(_work_on_family, family, work).result()
+            return pool.submit(work, task).result()
     except BrokenProcessPool:
-        return [work.killed(each) for each in family]
+        return killed(task)

@@ -80,7 +80,7 @@ class Step:
     """One line of a run's timeline."""
 
     kind: str
-    """``calls``, ``mark``, ``note`` (a compaction, steering), ``recorded`` or ``elided``."""
+    """``calls``, ``mark``, ``note`` (such as a compaction), ``recorded``, ``expected`` or ``elided``."""
     batch: int = 0
     """The run's batch at which it happened (the first one of a folded row)."""
     tool: str | None = None

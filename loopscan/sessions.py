@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,6 +42,8 @@ class Options:
     tool_map: Mapping[str, str] = field(default_factory=dict)
     """Tools by the names that the engine's rules know, over what readers declare."""
     previews: bool = True
+    expected: Mapping[tuple[str, int], Mapping[int, Sequence[str]]] = field(default_factory=dict)
+    """Marks that somebody expected and the replay does not make, in words: by session and run, then by batch."""
 
     def own_policy(self, agent: str | None) -> Policy | None:
         """Return the policy of an agent that has a block of its own."""
@@ -70,6 +72,7 @@ class SessionReplay:
         self._report = SessionReport(source, started.session, started.agent, started.model, at, at)
         self._engine = options.engine(started.agent)
         self._previews = options.previews
+        self._expected = options.expected
         self._runs: dict[str, _Run] = {}
 
     def feed(self, event: SessionEvent) -> list[Mark]:
@@ -86,6 +89,8 @@ class SessionReplay:
             run.report.calls += event.stored_calls
             run.report.batches += event.stored_calls > 0
             self._report.model = self._report.model or event.model
+            if self._expected and event.stored_calls:
+                self._show_expected(run)
         if isinstance(event, Recorded):
             self._report.recorded.append(event)
             run.timeline.recorded(state.batches, event)
@@ -115,6 +120,12 @@ class SessionReplay:
         self._report.runs = [run.report for run in self._runs.values()]
         self._report.calls = sum(run.calls for run in self._report.runs)
         return self._report
+
+    def _show_expected(self, run: _Run) -> None:
+        """Put what was expected at the latest batch into the timeline, before its calls."""
+        batch = run.report.batches - 1
+        for words in self._expected.get((self._report.session, run.report.run), {}).get(batch, ()):
+            run.timeline.expected(batch, words)
 
     def _run(self, key: str) -> _Run:
         run = self._runs.get(key)

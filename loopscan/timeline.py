@@ -60,6 +60,10 @@ class Timeline:
         """Add a mark, and keep what came just before it."""
         self._keep(Step("mark", mark.batch, mark.tool, mark=mark))
 
+    def expected(self, batch: int, words: str) -> None:
+        """Add a mark that was expected here and is missing."""
+        self._keep(Step("expected", batch, text=words))
+
     def recorded(self, batch: int, verdict: Recorded) -> None:
         """Add a verdict that the record itself shows."""
         self._keep(Step("recorded", batch, verdict.tool, recorded=verdict))

@@ -58,14 +58,20 @@ def gravest_first(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def story(case: Case) -> list[str]:
-    """Return what there is to read of a case: where its findings are that count, then its text, on clean lines."""
-    told = [
-        f"{where(finding.place)}: {sentence(finding.message)}"
-        for finding in case.findings
-        if finding.suppressed is None
+    """Return what there is to read of a case on clean lines: its text, else where its findings are that count."""
+    return lines(case.text) if case.text else _told(case.findings)
+
+
+def _told(findings: Iterable[Finding]) -> list[str]:
+    return [
+        f"{where(finding.place)}: {sentence(finding.message)}" for finding in findings if finding.suppressed is None
     ]
-    text = lines(case.text)
-    return [*told, *([""] if told and text else []), *text]
+
+
+def place_of(case: Case) -> str:
+    """Return the transcript of a case, and where to look: in it, or in what says what it must meet."""
+    at = where(case.place)
+    return at if case.place.path == case.group else f"{path(case.group)} ({at})"
 
 
 def where(place: Place) -> str:
@@ -100,19 +106,21 @@ class _Replayed:
         if failing:
             words = _made(Counter(mark.kind for mark in failing))
             reason = f"{words} at or above --fail-on {self._options.fail_on.value}"
+        findings = tuple(
+            self._finding(session, run, mark, fingerprint)
+            for (run, mark), fingerprint in zip(marks, prints, strict=True)
+        )
+        text = ""
+        if self._texts and (marks or session.recorded):
+            text = "\n".join([*_told(findings), "", timeline_text(session, session.runs, self._options)]).lstrip("\n")
         return Case(
             group=session.source,
             name=self._names.unique(session.source, session.session),
             status=Status.FAILED if failing else Status.PASSED,
             place=_place(session, failing[0]) if failing else Place(session.source),
             reason=reason,
-            text=timeline_text(session, session.runs, self._options)
-            if self._texts and (marks or session.recorded)
-            else "",
-            findings=tuple(
-                self._finding(session, run, mark, fingerprint)
-                for (run, mark), fingerprint in zip(marks, prints, strict=True)
-            ),
+            text=text,
+            findings=findings,
         )
 
     def _finding(self, session: SessionReport, run: RunReport, mark: Mark, fingerprint: str) -> Finding:

@@ -12,7 +12,7 @@ from typing import BinaryIO, Final, TypeVar
 
 from loopscan.findings import Case, Findings, Status
 from loopscan.reports.base import Options, Subject
-from loopscan.reports.cases import findings_of, story, unsaid, where
+from loopscan.reports.cases import findings_of, place_of, story, unsaid
 from loopscan.reports.phrases import counted, number
 from loopscan.reports.plain import path, sentence, title
 
@@ -113,7 +113,7 @@ def _error(error: str) -> str:
 
 
 def _row(case: Case) -> str:
-    cells = (_code(title(case.name)), _code(where(case.place)), _BAD[case.status], _code(sentence(case.reason or "")))
+    cells = (_code(title(case.name)), _code(place_of(case)), _BAD[case.status], _code(sentence(case.reason or "")))
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
 
 
@@ -122,7 +122,7 @@ def _part(case: Case) -> str:
     told = story(case)
     fence = "`" * max(3, 1 + _longest("\n".join(told)))
     block = "\n".join([f"{fence}text", *told, fence])
-    return f"\n### {_code(title(case.name))}\n\n{_code(where(case.place))}\n\n{block}\n"
+    return f"\n### {_code(title(case.name))}\n\n{_code(place_of(case))}\n\n{block}\n"
 
 
 def _skipped(case: Case) -> str:

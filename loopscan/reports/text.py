@@ -351,7 +351,7 @@ def _sign(row: Row) -> Text:
         return safe("●", _LEVEL_STYLES[row.step.mark.level])
     if row.step.recorded is not None:
         return safe("○", "magenta")
-    return safe("")
+    return safe("✗", "bold red") if row.step.kind == "expected" else safe("")
 
 
 def _rounds(group: Group) -> str:
@@ -366,6 +366,8 @@ def _step_body(row: Row, options: Options) -> Text:
         return _recorded_line(row.live[0])
     if step.kind == "calls":
         return _call(step, row.times, options, varied=row.varied)
+    if step.kind == "expected":
+        return safe(f"expected here: {step.text}", "red", _MESSAGE)
     return safe(step.text or "", "dim", _MESSAGE)
 
 

@@ -13,7 +13,7 @@ from markdown_it.token import Token
 
 from loopscan.failing import FailOn
 from loopscan.findings import Case, Finding, Findings, Place, Status
-from loopscan.reports.cases import story, unsaid, where
+from loopscan.reports.cases import place_of, story, unsaid
 from loopscan.reports.markdown import LIMIT, document
 from loopscan.reports.plain import path, sentence, title
 from tests.reports import samples
@@ -92,9 +92,9 @@ def test_any_text_at_all_comes_back_clean(subject: Findings) -> None:
     spans = [text for fact, value in subject.facts for text in (title(fact), sentence(value))]
     spans += [sentence(error) for error in unsaid(subject)]
     for each in bad:
-        spans += [title(each.name), where(each.place), sentence(each.reason or "")]
+        spans += [title(each.name), place_of(each), sentence(each.reason or "")]
     for each in (*bad, *told):
-        spans += [title(each.name), where(each.place)]
+        spans += [title(each.name), place_of(each)]
     for each in skipped:
         spans += [title(each.name), path(each.group), sentence(each.reason or "")]
     assert code(made, "code_inline") == [text for text in spans if text]
@@ -124,7 +124,7 @@ def test_what_failed_is_listed_then_told_and_the_rest_is_folded() -> None:
         "## loopscan check: 1 of 4 cases failed\n\n"
         "- `ruleset`: `2026.9`\n\n"
         "| case | transcript | | why |\n|---|---|---|---|\n| `bad` | `s.jsonl` | failed | `1 mark` |\n\n"
-        "### `bad`\n\n`s.jsonl`\n\n```text\ns.jsonl:3: it loops\n\na timeline\n```\n\n"
+        "### `bad`\n\n`s.jsonl`\n\n```text\na timeline\n```\n\n"
         "<details>\n<summary>1 passed case with findings</summary>\n\n\n"
         "### `odd`\n\n`s.jsonl`\n\n```text\ns.jsonl:3: slow\n```\n\n</details>\n\n"
         "<details>\n<summary>1 skipped case</summary>\n\n"
