@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test check lint types format conformance clean
+.PHONY: help demo test check fixtures lint types format conformance clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -20,7 +20,7 @@ demo: $(STAMP) ## Set up and replay the fixtures
 	@echo
 	$(BIN)/loopscan replay fixtures/detectors/read-notes.jsonl fixtures/live/stopped.jsonl --ruleset 2026.9
 
-test: $(STAMP) ## Set up and run all tests
+test: $(STAMP) ## Set up and run the tests, but for those that install loopscan
 	$(BIN)/python -m pytest --numprocesses auto
 
 lint: $(STAMP) ## ruff: rules and format
@@ -30,7 +30,11 @@ lint: $(STAMP) ## ruff: rules and format
 types: $(STAMP) ## mypy, strict
 	$(BIN)/mypy
 
-check: lint types test ## What CI runs
+fixtures: $(STAMP) ## Check the fixtures against what they must meet
+	$(BIN)/loopscan check fixtures --strict --jobs 2
+
+check: lint types fixtures ## What CI runs: rules, types, fixtures, and all tests, those that install loopscan included
+	$(BIN)/python -m pytest --numprocesses auto -m ''
 
 format: $(STAMP) ## Rewrite the code in the project's format
 	$(BIN)/ruff check --fix .

@@ -5,7 +5,10 @@ Everybody else tries new ones.
 """
 
 import os
+import subprocess
+import sys
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -15,3 +18,12 @@ settings.register_profile(
     derandomize="LOOPSCAN_SAME_EXAMPLES" in os.environ,
 )
 settings.load_profile("loopscan")
+
+
+@pytest.fixture(scope="session")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Skip where no package registry can be reached."""
+    folder = str(tmp_path_factory.mktemp("registry"))
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, "hatchling"]
+    if subprocess.run(command, capture_output=True, timeout=120, check=False).returncode:
+        pytest.skip("no package registry can be reached")

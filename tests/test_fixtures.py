@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from loopscan import replay
+from loopscan.checks.folders import is_expectation
 from loopscan.configfile import parse_settings
 from loopscan.marks import Detector, Kind, Mark
 from loopscan.report import Report
@@ -23,11 +24,11 @@ from loopscan.transcripts.reader import readers
 ROOT = Path(__file__).parents[1]
 FIXTURES = ROOT / "fixtures"
 FILES = sorted(path for path in FIXTURES.rglob("*") if path.is_file())
-#: Everything but this folder's README and configurations.
+#: Everything but this folder's README, configurations and expectations.
 TRANSCRIPTS = [
     name
     for name in (path.relative_to(FIXTURES).as_posix() for path in FILES)
-    if name != "README.md" and not name.startswith("config/")
+    if name != "README.md" and not name.startswith("config/") and not is_expectation(Path(name).name)
 ]
 #: Those in the form of OpenClaw's session files.
 SESSION_FILES = [name for name in TRANSCRIPTS if name.split("/")[0] not in readers()]

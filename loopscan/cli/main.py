@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from loopscan._version import __version__
-from loopscan.cli import config, formats, inspect, replay
+from loopscan.cli import check, config, formats, inspect, replay, schema
 from loopscan.cli.terminal import INTERRUPTED, quiet_stdout, say
 from loopscan.errors import LoopscanError, UsageError
 
@@ -24,8 +24,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("replay")(replay.replay)
+app.command("check")(check.check)
 app.command("inspect")(inspect.inspect)
 app.command("formats")(formats.formats)
+app.command("schema")(schema.schema)
 app.add_typer(config.app, name="config")
 
 

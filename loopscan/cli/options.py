@@ -55,6 +55,11 @@ SkipErrors = Annotated[
     bool, typer.Option("--skip-errors", help="Do not exit with 3 for input that could not be read.")
 ]
 AllowEmpty = Annotated[bool, typer.Option("--allow-empty", help="Do not exit with 3 for want of a transcript.")]
+NoPreviews = Annotated[bool, typer.Option("--no-previews", help="Leave out the (masked) arguments of calls.")]
+Outputs = Annotated[
+    list[str] | None,
+    typer.Option("--output", "-o", help="Write a report to a file as well; repeatable.", metavar="FORMAT=FILE"),
+]
 JobSummary = Annotated[
     bool,
     typer.Option("--job-summary", help="Append the markdown report to the file that GITHUB_STEP_SUMMARY names."),

@@ -19,6 +19,8 @@ from loopscan.cli.options import (
     JobSummary,
     MaxExpanded,
     MaxLine,
+    NoPreviews,
+    Outputs,
     Paths,
     RulesetName,
     Settings,
@@ -74,10 +76,7 @@ def replay(
             metavar="FORMAT",
         ),
     ] = None,
-    outputs: Annotated[
-        list[str] | None,
-        typer.Option("--output", "-o", help="Write a report to a file as well; repeatable.", metavar="FORMAT=FILE"),
-    ] = None,
+    outputs: Outputs = None,
     fail_on: Annotated[
         FailOn,
         typer.Option(help="Exit with 1 at such a mark or a graver one; end: run ends, aborts and stops of a guard."),
@@ -92,9 +91,7 @@ def replay(
     jobs: Jobs = 1,
     skip_errors: SkipErrors = False,
     allow_empty: AllowEmpty = False,
-    no_previews: Annotated[
-        bool, typer.Option("--no-previews", help="Leave out the (masked) arguments of calls.")
-    ] = False,
+    no_previews: NoPreviews = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Print the summary alone; reports in files stay whole.")
     ] = False,
@@ -107,12 +104,9 @@ def replay(
     try:
         from loopscan.configfile import parse_settings
         from loopscan.replayer import carry_out, plan
-        from loopscan.reports.base import STDOUT, Options, Target, parse_target, prepare, write_all
+        from loopscan.reports.base import Options, Target, asked_for, prepare, write_all
 
-        targets = [parse_target(output) for output in outputs or ()]
-        if format_ is not None or not any(target.path == STDOUT for target in targets):
-            targets.insert(0, Target(format_ or "text"))
-        ready = prepare(targets)
+        ready = prepare(asked_for(format_, outputs or ()))
         summary = summary_file() if job_summary else None
         text_shown = ready[0].target == Target("text") and not follow
         planned = plan(

@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from loopscan.replayer import Progress
-    from loopscan.report import SourceReport
     from loopscan.transcripts.discover import Skipped
+
+_Done = TypeVar("_Done")
 
 #: The exit code of an interrupted run.
 INTERRUPTED = 130
@@ -71,10 +71,12 @@ def nothing_found(skipped: Sequence[Skipped], sources: int, advice: str, input_f
 
 
 @contextmanager
-def progress_of(doing: str, done: list[SourceReport], *, shown: bool) -> Iterator[Progress]:
-    """Yield what is to be called with each source that is done; draws a bar on a terminal only."""
+def progress_of(
+    doing: str, done: list[_Done], *, shown: bool, what: str = "sources"
+) -> Iterator[Callable[[_Done, int], None]]:
+    """Yield what is to be called with each thing that is done, and how many there are; draws a bar on a terminal."""
     if not (shown and sys.stderr is not None and sys.stderr.isatty()):
-        yield lambda source, of: done.append(source)
+        yield lambda each, of: done.append(each)
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -83,14 +85,14 @@ def progress_of(doing: str, done: list[SourceReport], *, shown: bool) -> Iterato
         TextColumn(doing),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("sources"),
+        TextColumn(what),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(doing, total=None)
 
-        def advance(source: SourceReport, of: int) -> None:
-            done.append(source)
+        def advance(each: _Done, of: int) -> None:
+            done.append(each)
             bar.update(task, completed=len(done), total=of)
 
         yield advance

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from importlib import import_module
@@ -30,6 +30,11 @@ FORMATS: Final[dict[str, str]] = {
     "gitlab": "loopscan.reports.gitlab",
     "tap": "loopscan.reports.tap",
     "markdown": "loopscan.reports.markdown",
+}
+#: Formats of ``loopscan check``: those that are written from findings, and its own text and JSON.
+CHECK_FORMATS: Final[dict[str, str]] = {
+    "text": "loopscan.reports.checks",
+    **{name: module for name, module in FORMATS.items() if name not in {"text", "jsonl"}},
 }
 #: Other packages add formats under this entry point: name = module (or object) that is a :class:`Reporter`.
 ENTRY_POINTS: Final = "loopscan.reports"
@@ -89,16 +94,16 @@ def names() -> list[str]:
     return [*FORMATS, *sorted(name for name in _entry_points() if name not in FORMATS)]
 
 
-def load(name: str) -> Reporter:
-    """Return the format called ``name``.
+def load(name: str, among: Mapping[str, str] = FORMATS) -> Reporter:
+    """Return the format called ``name`` of those of a replay, or ``among`` those of another command.
 
     Raises :class:`UsageError` if there is none, or if the package that provides it does not work.
     """
-    if name in FORMATS:
-        return cast(Reporter, import_module(FORMATS[name]))
-    plugins = _entry_points()
+    if name in among:
+        return cast(Reporter, import_module(among[name]))
+    plugins = _entry_points() if among is FORMATS else {}
     if name not in plugins:
-        known = names()
+        known = names() if among is FORMATS else list(among)
         close = get_close_matches(name[:80], known, 1)
         hint = f"did you mean {close[0]}?" if close else f"known: {', '.join(known)}"
         raise UsageError(f'there is no format "{clean(name, 80)}"; {hint}')
@@ -136,7 +141,18 @@ class Output:
     reporter: Reporter
 
 
-def prepare(targets: Iterable[Target]) -> tuple[Output, ...]:
+def asked_for(format_: str | None, outputs: Iterable[str]) -> list[Target]:
+    """Return what ``--format`` and ``-o FORMAT=FILE`` ask for, standard output first: text unless they say otherwise.
+
+    Raises :class:`UsageError` for what is not of that form.
+    """
+    targets = [parse_target(output) for output in outputs]
+    if format_ is not None or not any(target.path == STDOUT for target in targets):
+        targets.insert(0, Target(format_ or "text"))
+    return targets
+
+
+def prepare(targets: Iterable[Target], among: Mapping[str, str] = FORMATS) -> tuple[Output, ...]:
     """Load every format and check every file, so that nothing is computed for a report that cannot be written.
 
     Raises :class:`UsageError` for a format that does not exist, a file whose folder does not, a
@@ -145,7 +161,7 @@ def prepare(targets: Iterable[Target]) -> tuple[Output, ...]:
     outputs: list[Output] = []
     taken: set[str] = set()
     for target in targets:
-        reporter = load(target.format)
+        reporter = load(target.format, among)
         shown = _shown(target.path)
         place = target.path
         if target.path != STDOUT:

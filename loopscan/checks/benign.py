@@ -1,0 +1,88 @@
+"""Benign folders: sessions in which nothing was wrong, so that every block there is a false alarm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from loopscan.checks.marks import FoundMark, found_marks, words
+from loopscan.checks.reasons import why_found
+from loopscan.checks.run import FAILED, SENSELESS, UNREADABLE, Checked, failed, planned
+from loopscan.checks.tasks import BenignFolder, Task, label
+from loopscan.errors import LoopscanError
+from loopscan.findings import Case, Finding, Place, Severity, Status
+from loopscan.fingerprints import fingerprints
+from loopscan.marks import Level
+from loopscan.replayer import carry_out
+from loopscan.report import Report, SessionReport
+from loopscan.sanitize import clean
+
+
+def check_benign(folder: BenignFolder, *, jobs: int = 1, previews: bool = True, debug: bool = False) -> list[Checked]:
+    """Replay a benign folder and return a check for each of its sessions, and one for its warnings.
+
+    A session fails by a block or the end of a run; warnings are counted over the whole folder.
+    """
+    task = Task(folder.folder, (folder.folder,), f"benign, {label(folder.settings)}", folder.settings)
+    try:
+        report = carry_out(planned(task, previews=previews), jobs=jobs, debug=debug)
+    except LoopscanError as error:
+        if debug:
+            raise
+        return [failed(task, "bad_expectation", clean(str(error)), SENSELESS, Status.ERROR)]
+    checked = [
+        failed(task, "unreadable_transcript", complaint, UNREADABLE, Status.ERROR)
+        for complaint in report.complaints()
+    ]
+    if not report.sessions and not checked:
+        what = f"no session was found in {clean(folder.folder)}"
+        return [failed(task, "unreadable_transcript", what, FAILED)]
+    by_session: dict[int, list[FoundMark]] = {}
+    for mark in found_marks(report):
+        by_session.setdefault(id(mark.session), []).append(mark)
+    checked += [_session(task, each, by_session.get(id(each), []), report, previews) for each in report.sessions]
+    return [*checked, _warnings(task, report, folder.max_warnings)]
+
+
+def _session(task: Task, session: SessionReport, marks: list[FoundMark], report: Report, previews: bool) -> Checked:
+    from loopscan.reports.base import Options
+    from loopscan.reports.text import timeline_text
+
+    findings = tuple(_findings(session, marks, report))
+    wrong = [mark for mark in marks if mark.mark.level is Level.CRITICAL]
+    name = f"{task.name}: {clean(session.session, 60)}"
+    case = Case(session.source, name, Status.PASSED, Place(session.source), findings=findings)
+    counts = {"sessions": 1, "runs": len(session.runs), "calls": session.calls, "marks": len(marks)}
+    own = replace(task, transcript=session.source, name=name)
+    if not wrong:
+        return Checked(own, case, counts=counts)
+    more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+    reason = f"false alarm on a benign session: {words(wrong[0].row)}{more}"
+    ran = [run for run in session.runs if any(mark.run is run for mark in wrong)]
+    timeline = timeline_text(session, ran, Options(previews=previews))
+    text = f"  why       {why_found(wrong[0], report)}\n\n{timeline}"
+    return Checked(own, replace(case, status=Status.FAILED, reason=reason, text=text), counts=counts, code=FAILED)
+
+
+def _findings(session: SessionReport, marks: list[FoundMark], report: Report) -> Iterator[Finding]:
+    prints = fingerprints(session.session, [mark.mark for mark in marks])
+    for mark, fingerprint in zip(marks, prints, strict=True):
+        if mark.mark.level is Level.INFO:
+            continue
+        severity = Severity.ERROR if mark.mark.level is Level.CRITICAL else Severity.WARNING
+        place = Place(session.source, mark.mark.where.line or None)
+        message = f"on a benign session: {words(mark.row)}: {why_found(mark, report)}"
+        yield Finding(mark.mark.detector.value, severity, message, place, fingerprint)
+
+
+def _warnings(task: Task, report: Report, most: int) -> Checked:
+    """Return the check of the warnings of the whole folder."""
+    found = [mark for mark in found_marks(report) if mark.mark.level is Level.WARNING]
+    own = replace(task, name=f"{task.name}: warnings")
+    if len(found) <= most:
+        reason = f"{len(found)} of at most {most}"
+        return Checked(own, Case(own.transcript, own.name, Status.PASSED, Place(own.transcript), reason))
+    text = "\n".join(f"  {clean(mark.session.source)}: {words(mark.row)}" for mark in found[:20])
+    what = f"{len(found)} warnings on benign sessions, where at most {most} are borne"
+    checked = failed(own, "too_many_warnings", what, FAILED)
+    return replace(checked, case=replace(checked.case, text=text))

@@ -1,0 +1,169 @@
+"""What ``loopscan check`` does: find the checks, make them, and rewrite snapshots if that is asked."""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from loopscan.checks.benign import check_benign
+from loopscan.checks.document import read
+from loopscan.checks.find import Found, find
+from loopscan.checks.last import failed_last_time, remember
+from loopscan.checks.report import CheckReport
+from loopscan.checks.run import FAILED, UNREADABLE, Checked, run
+from loopscan.checks.schema import Settings
+from loopscan.checks.tasks import BenignFolder, Task
+from loopscan.checks.update import expectation_beside, new_file, rewritten
+from loopscan.errors import ConfigError, InputError, UsageError
+from loopscan.findings import Status
+from loopscan.sanitize import clean
+from loopscan.transcripts.discover import discover
+from loopscan.wholefile import whole_file
+
+#: Called with each check that was made, and how many there are.
+Progress = Callable[[Checked, int], None]
+
+
+def check(
+    paths: Sequence[str],
+    *,
+    over: Settings | None = None,
+    benign: Iterable[BenignFolder] = (),
+    only: Sequence[str] = (),
+    rerun: bool = False,
+    strict: bool = False,
+    update: bool = False,
+    diff: bool = False,
+    jobs: int = 1,
+    previews: bool = True,
+    progress: Progress | None = None,
+    debug: bool = False,
+) -> CheckReport:
+    """Make the checks of ``paths`` (see :func:`~loopscan.checks.find.find`) and of ``benign`` folders.
+
+    ``over`` are settings that go over what files say. Of all checks those count whose id meets one of ``only``
+    (wildcards, or a part of it), and with ``rerun`` those that failed last time, if any did. ``strict`` makes a
+    transcript without expectation a failure. ``update`` writes snapshots where they differ or are missing, ``diff``
+    tells what it would write. ``jobs`` is the number of processes; it changes nothing in the report.
+
+    What is wrong with one file or path is in the report, and everything else is still checked. Raises
+    :class:`UsageError` where ``update`` and ``over`` contradict each other, and for a file that cannot be written.
+    """
+    found = find(paths, over=over, strict=strict)
+    folders = [*benign, *found.benign]
+    report = CheckReport(mistakes=found.mistakes, missing=found.missing)
+    tasks = [task for task in found.tasks if _chosen(task.id, only)]
+    folders = [folder for folder in folders if _chosen(folder.folder, only)]
+    before = failed_last_time()
+    if rerun:
+        tasks = _again(tasks, before, report)
+        folders = [] if "last time" not in report.facts else folders
+    if update and over is not None and over.model_fields_set:
+        _refuse_contradiction(tasks)
+    for checked in run(tasks, jobs=jobs, previews=previews, update=update, debug=debug):
+        report.checked.append(checked)
+        if progress:
+            progress(checked, len(tasks))
+    for folder in folders:
+        report.checked += check_benign(folder, jobs=jobs, previews=previews, debug=debug)
+    if update or diff:
+        _write_snapshots(report, over, update=update)
+    if not report.checked:
+        report.nothing, report.nothing_code = _nothing(found, paths, only)
+    remember(report.checked, before)
+    return report
+
+
+def _chosen(name: str, only: Sequence[str]) -> bool:
+    return not only or any(pattern in name or fnmatch.fnmatchcase(name, pattern) for pattern in only)
+
+
+def _again(tasks: list[Task], before: frozenset[str], report: CheckReport) -> list[Task]:
+    """Return the tasks that failed last time; all of them if none did."""
+    failed = [task for task in tasks if task.key in before]
+    report.facts["last time"] = (
+        f"{len(failed)} of {len(tasks)} checks failed" if failed else "nothing failed: all checks are made"
+    )
+    return failed or tasks
+
+
+def _refuse_contradiction(tasks: Iterable[Task]) -> None:
+    for task in tasks:
+        if task.file is not None and task.snapshots:
+            raise UsageError(
+                f"--update writes what {clean(task.file)} asks for by itself: leave out the options that go over its"
+                " settings, or name transcripts that have no expectation yet"
+            )
+
+
+def _nothing(found: Found, paths: Sequence[str], only: Sequence[str]) -> tuple[str, int]:
+    """Return why there was nothing to check, and the exit code."""
+    if found.tasks:
+        return f"none of {len(found.tasks)} checks meets --only {' '.join(only)}", FAILED
+
+    def unread(error: InputError) -> None:
+        found.missing.append(str(error))
+
+    where = ", ".join(clean(path, 80) for path in paths[:3])
+    if discover([path for path in paths if Path(path).exists()], on_error=unread).sources:
+        return f"nothing says what the transcripts in {where} must meet: --strict --update writes snapshots", FAILED
+    return f"no transcript and no expectation found in {where}", UNREADABLE
+
+
+# -- snapshots ----------------------------------------------------------------------------------
+
+
+def _write_snapshots(report: CheckReport, over: Settings | None, *, update: bool) -> None:
+    """Write the snapshots that differ into their files, or only tell the difference."""
+    by_file: dict[str, list[int]] = {}
+    for place, checked in enumerate(report.checked):
+        if checked.snapshot is not None and checked.task.snapshots:
+            file = checked.task.file or str(expectation_beside(Path(checked.task.transcript)))
+            by_file.setdefault(file, []).append(place)
+    for file, places in by_file.items():
+        try:
+            old, new = _texts(file, [report.checked[place] for place in places], over)
+        except ConfigError as error:
+            report.mistakes.append(str(error))
+            continue
+        report.diffs[file] = _diff(file, old, new)
+        if not update:
+            continue
+        with whole_file(file) as stream:
+            stream.write(new.encode())
+        report.updated.append(file)
+        for place in places:
+            report.checked[place] = _written(report.checked[place])
+
+
+def _texts(file: str, checked: list[Checked], over: Settings | None) -> tuple[str, str]:
+    """Return what a file says, and what it is to say."""
+    if checked[0].task.file is None:
+        settings = {} if over is None else _plain(over)
+        return "", new_file(checked[0].task, checked[0].snapshot or {}, settings)
+    document = read(Path(file), file)
+    old = document.text
+    for each in checked:
+        text = rewritten(document, each.task.within, each.snapshot or {})
+        document = document.again(text)
+    return old, document.text
+
+
+def _plain(settings: Settings) -> dict[str, Any]:
+    return settings.model_dump(mode="json", exclude_unset=True, exclude_none=True)
+
+
+def _written(checked: Checked) -> Checked:
+    """Return a check whose snapshot was written."""
+    if checked.case.status is not Status.PASSED:
+        return checked
+    return replace(checked, case=replace(checked.case, reason="snapshot written"))
+
+
+def _diff(file: str, old: str, new: str) -> str:
+    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), f"a/{file}", f"b/{file}", lineterm="")
+    return "\n".join(clean(line) for line in lines)

@@ -1,0 +1,311 @@
+"""A replay against what it must meet: every difference, with what was expected, what was found, and why."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict, deque
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+
+from loopscan.checks.marks import FoundMark, Row, changes, expected_rows, found_marks, pattern_words, title, words
+from loopscan.checks.reasons import why_found, why_missing
+from loopscan.checks.schema import AtLeast, AtMost, Counts, Expect, First, NotReached, Pattern, RunIs, Snapshot
+from loopscan.marks import Level
+from loopscan.report import Report, RunReport, SessionReport
+from loopscan.sanitize import name as shown
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing that is not as expected."""
+
+    rule: str
+    """``unexpected_mark``, ``missing_mark``, ``changed_mark`` or ``failed_assertion``."""
+    sentence: str
+    """What is wrong, in one line."""
+    expected: str | None = None
+    found: str | None = None
+    why: str | None = None
+    """The engine's reason for what was found, or why it has none."""
+    session: str | None = None
+    run: int | None = None
+    batch: int | None = None
+    """Of a missing mark: where it was expected."""
+    line: int | None = None
+    """In the transcript, where that is known."""
+
+
+def compare(report: Report, snapshot: Snapshot | None, expect: Expect | None) -> list[Difference]:
+    """Return how ``report`` differs from a snapshot and from assertions; nothing if it meets both."""
+    found = found_marks(report)
+    differences: list[Difference] = []
+    if snapshot is not None:
+        differences += _counts(report, snapshot)
+        differences += _snapshot(expected_rows(snapshot), found, report)
+    if expect is not None:
+        differences += _assertions(expect, found, report)
+    return differences
+
+
+# -- snapshots ----------------------------------------------------------------------------------
+
+
+def _snapshot(expected: list[Row], found: list[FoundMark], report: Report) -> Iterator[Difference]:
+    """Pair equal marks, then those of the same kind and detector in the same run, in their order."""
+    left = Counter(_key(row) for row in expected)
+    extra: list[FoundMark] = []
+    for mark in found:
+        if left[key := _key(mark.row)] > 0:
+            left[key] -= 1
+        else:
+            extra.append(mark)
+    lacking: list[Row] = []
+    for row in reversed(expected):  # the last ones of equal marks are those that are missing
+        if left[key := _key(row)] > 0:
+            left[key] -= 1
+            lacking.append(row)
+    lacking.reverse()
+    if not extra and not lacking:
+        if [_key(row) for row in expected] != [_key(mark.row) for mark in found]:
+            yield Difference("changed_mark", "the marks are the same, but in another order")
+        return
+    twins = _twins(lacking, extra)
+    for row in lacking:
+        twin = twins.get(id(row))
+        yield _missing(row, report) if twin is None else _changed(row, twin, report)
+    paired = {id(twin) for twin in twins.values()}
+    for mark in extra:
+        if id(mark) not in paired:
+            yield _unexpected(mark, report)
+
+
+def _twins(lacking: list[Row], extra: list[FoundMark]) -> dict[int, FoundMark]:
+    """Return, by the identity of a missing mark, the one that took its place.
+
+    That is one of the same kind and detector at the same call, else the next one of the same loop in that run.
+    """
+    twins: dict[int, FoundMark] = {}
+    taken: set[int] = set()
+    for key in (_call, _loop):
+        waiting: dict[Hashable, deque[FoundMark]] = defaultdict(deque)
+        for mark in extra:
+            if id(mark) not in taken:
+                waiting[key(mark.row)].append(mark)
+        for row in lacking:
+            if id(row) not in twins and waiting[key(row)]:
+                twins[id(row)] = twin = waiting[key(row)].popleft()
+                taken.add(id(twin))
+    return twins
+
+
+def _call(row: Row) -> Hashable:
+    return row["session"], row["run"], row["kind"], row["detector"], row["batch"], row.get("call")
+
+
+def _loop(row: Row) -> Hashable:
+    return row["session"], row["run"], row["kind"], row["detector"], row.get("signature")
+
+
+def _key(row: Row) -> Hashable:
+    return tuple(sorted(row.items()))
+
+
+def _missing(row: Row, report: Report) -> Difference:
+    return Difference(
+        "missing_mark",
+        f"missing: {title(row)}",
+        expected=words(row),
+        found="no such mark",
+        why=why_missing(row, report),
+        session=row["session"],
+        run=row["run"],
+        batch=row["batch"],
+    )
+
+
+def _unexpected(mark: FoundMark, report: Report) -> Difference:
+    return Difference(
+        "unexpected_mark",
+        f"unexpected: {title(mark.row)}",
+        expected="no such mark",
+        found=words(mark.row),
+        why=why_found(mark, report),
+        session=mark.session.session,
+        run=mark.run.run,
+        line=mark.mark.where.line or None,
+    )
+
+
+def _changed(row: Row, mark: FoundMark, report: Report) -> Difference:
+    return Difference(
+        "changed_mark",
+        f"changed: {title(row)}: {', '.join(changes(row, mark.row))}",
+        expected=words(row),
+        found=words(mark.row),
+        why=why_found(mark, report),
+        session=mark.session.session,
+        run=mark.run.run,
+        line=mark.mark.where.line or None,
+    )
+
+
+# -- assertions ---------------------------------------------------------------------------------
+
+
+def _assertions(expect: Expect, found: list[FoundMark], report: Report) -> Iterator[Difference]:
+    if expect.counts is not None:
+        yield from _counts(report, expect.counts)
+    if expect.exact is not None:
+        yield from _exact(expect.exact, found, report)
+    for pattern in expect.none or ():
+        yield from _none(pattern, found, report)
+    for least in expect.at_least or ():
+        yield from _at_least(least, found)
+    for most in expect.at_most or ():
+        yield from _at_most(most, found, report)
+    if expect.first is not None:
+        yield from _first(expect.first, found, report)
+    for run in expect.outcomes or ():
+        yield from _outcomes(run, report)
+    if expect.not_reached is not None:
+        yield from _figures(expect.not_reached, report)
+
+
+def _exact(patterns: list[Pattern], found: list[FoundMark], report: Report) -> Iterator[Difference]:
+    for number, (pattern, mark) in enumerate(zip(patterns, found, strict=False), 1):
+        if not mark.meets(pattern):
+            yield Difference(
+                "changed_mark",
+                f"exact: mark {number} is another one",
+                pattern_words(pattern),
+                words(mark.row),
+                why_found(mark, report),
+                mark.session.session,
+                mark.run.run,
+                line=mark.mark.where.line or None,
+            )
+    for number, pattern in enumerate(patterns[len(found) :], len(found) + 1):
+        yield Difference(
+            "missing_mark", f"exact: mark {number} is missing", pattern_words(pattern), "no further mark"
+        )
+    for mark in found[len(patterns) :]:
+        yield _unexpected(mark, report)
+
+
+def _none(pattern: Pattern, found: list[FoundMark], report: Report) -> Iterator[Difference]:
+    for mark in found:
+        if mark.meets(pattern):
+            yield _unexpected(mark, report)
+
+
+def _at_least(least: AtLeast, found: list[FoundMark]) -> Iterator[Difference]:
+    count = sum(mark.meets(least) for mark in found)
+    if count < least.times:
+        yield Difference(
+            "failed_assertion",
+            f"at_least: {count} instead of {least.times} marks",
+            f"at least {least.times}: {pattern_words(least)}",
+            str(count),
+        )
+
+
+def _at_most(most: AtMost, found: list[FoundMark], report: Report) -> Iterator[Difference]:
+    met = [mark for mark in found if mark.meets(most)]
+    if len(met) > most.times:
+        over = met[most.times]
+        yield Difference(
+            "failed_assertion",
+            f"at_most: {len(met)} instead of {most.times} marks",
+            f"at most {most.times}: {pattern_words(most)}",
+            f"{len(met)}; the first beyond is {words(over.row)}",
+            why_found(over, report),
+            over.session.session,
+            over.run.run,
+            line=over.mark.where.line or None,
+        )
+
+
+def _first(first: First, found: list[FoundMark], report: Report) -> Iterator[Difference]:
+    def counts(mark: FoundMark) -> bool:
+        return mark.mark.level is not Level.INFO if first.of is None else mark.meets(first.of)
+
+    mark = next((mark for mark in found if counts(mark)), None)
+    if mark is None:
+        yield Difference("failed_assertion", "first: there is no such mark", pattern_words(first), "no such mark")
+    elif not mark.meets(first):
+        yield Difference(
+            "failed_assertion",
+            "first: the first mark is another one",
+            pattern_words(first),
+            words(mark.row),
+            why_found(mark, report),
+            mark.session.session,
+            mark.run.run,
+            line=mark.mark.where.line or None,
+        )
+
+
+def _outcomes(wanted: RunIs, report: Report) -> Iterator[Difference]:
+    met = 0
+    for session in report.sessions:
+        if wanted.session is not None and session.session not in wanted.session:
+            continue
+        for run in session.runs:
+            if wanted.run is not None and run.run != wanted.run:
+                continue
+            met += 1
+            if run.outcome not in wanted.outcome:
+                end = next((mark for mark in reversed(run.marks) if mark.kind == run.outcome), None)
+                yield Difference(
+                    "failed_assertion",
+                    f"outcomes: run {run.run} came to another end",
+                    " or ".join(wanted.outcome),
+                    run.outcome,
+                    shown(end.message, 400) if end is not None else None,
+                    session.session,
+                    run.run,
+                    line=end.where.line or None if end is not None else None,
+                )
+    if not met:
+        yield Difference("failed_assertion", "outcomes: there is no such run", " or ".join(wanted.outcome), "no run")
+
+
+def _figures(wanted: NotReached, report: Report) -> Iterator[Difference]:
+    found = report.count().not_reached.to_dict()
+    for name in NotReached.model_fields:
+        figure = getattr(wanted, name)
+        if figure is not None and abs(found[name] - figure.value) > figure.slack():
+            within = f" within {figure.within}" if figure.within is not None else ""
+            yield Difference(
+                "failed_assertion",
+                f"not_reached: {name} is {found[name]:,}",
+                f"{name} {figure.value:,.10g}{within}",
+                f"{name} {found[name]:,}",
+            )
+
+
+def _counts(report: Report, wanted: Counts | Snapshot) -> Iterator[Difference]:
+    found = {
+        "sessions": len(report.sessions),
+        "runs": sum(len(session.runs) for session in report.sessions),
+        "calls": sum(session.calls for session in report.sessions),
+        "problems": report.problems,
+    }
+    for name, count in found.items():
+        expected: int | None = getattr(wanted, name, None)
+        if expected is not None and expected != count:
+            yield Difference(
+                "failed_assertion",
+                f"the transcript has {count} {name}, not {expected}",
+                f"{name} {expected}",
+                f"{name} {count}",
+                "the transcript is another one, or it is read in another way",
+            )
+
+
+def runs_of(differences: list[Difference], report: Report) -> Iterator[tuple[SessionReport, list[RunReport]]]:
+    """Yield the sessions that differences are about, in order, each with its runs that they are about."""
+    about = {(each.session, each.run) for each in differences}
+    for session in report.sessions:
+        runs = [run for run in session.runs if (session.session, run.run) in about]
+        if runs:
+            yield session, runs

@@ -1,0 +1,111 @@
+"""Files named ``loopscan.checks.yaml``: what counts for the folder that they lie in, and for those in it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from loopscan.checks.document import Document, read
+from loopscan.checks.schema import ChecksFile, Mistakes, Settings, load
+from loopscan.checks.tasks import placed
+from loopscan.errors import ConfigError
+from loopscan.transcripts.patterns import meets
+
+#: How the files of expectations end, the one that loopscan writes first.
+ENDINGS: Final = (".expect.yaml", ".expect.yml", ".expect.json")
+#: What the file is called that counts for a whole folder.
+FOLDER_FILES: Final = ("loopscan.checks.yaml", "loopscan.checks.yml", "loopscan.checks.json")
+
+
+def is_expectation(name: str) -> bool:
+    """Tell whether a file of this name says what transcripts must meet, and is none itself."""
+    return name.endswith(ENDINGS) or name in FOLDER_FILES
+
+
+@dataclass(frozen=True, slots=True)
+class FolderFile:
+    """A file that counts for a folder."""
+
+    folder: Path
+    file: ChecksFile
+    document: Document
+
+    def place(self, settings: Settings) -> Settings:
+        """Return settings of this file with paths from where the command runs."""
+        return placed(settings, self.folder)
+
+    def transcripts(self, patterns: list[str], exclude: list[str] | None) -> list[Path]:
+        """Return the files below the folder that meet one of ``patterns`` and none of ``exclude``, sorted."""
+        wanted, unwanted = ([pattern.split("/") for pattern in each or ()] for each in (patterns, exclude))
+        return [
+            self.folder.joinpath(*parts)
+            for parts in files_below(self.folder)
+            if any(meets(parts, pattern) for pattern in wanted)
+            and not any(meets(parts, pattern) for pattern in unwanted)
+        ]
+
+    def ignores(self, path: Path) -> bool:
+        """Tell whether a transcript needs no expectation."""
+        parts = Path(os.path.relpath(path, self.folder)).parts
+        return any(meets(parts, pattern.split("/")) for pattern in self.file.ignore or ())
+
+
+def files_below(folder: Path) -> Iterator[tuple[str, ...]]:
+    """Yield the files below a folder but those of expectations, each as its names from there, sorted.
+
+    Folders whose names begin with a dot are left out, and links to folders are not followed.
+    """
+    for at, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        above = Path(at).relative_to(folder).parts
+        for name in sorted(files):
+            if not is_expectation(name):
+                yield (*above, name)
+
+
+class FolderFiles:
+    """The files that count for folders; each is read once."""
+
+    def __init__(self) -> None:
+        self.mistakes: list[str] = []
+        """What is wrong with them, a line each."""
+        self._above: dict[Path, tuple[FolderFile, ...]] = {}
+
+    def above(self, folder: Path) -> tuple[FolderFile, ...]:
+        """Return the files that count for ``folder``, its own last, the outermost first.
+
+        Looks up to the folder of a repository (where ``.git`` is), or to a file that says ``root: true``.
+        """
+        if folder not in self._above:
+            own = self._read(folder)
+            absolute = folder.absolute()
+            top = (own is not None and own.file.root) or (folder / ".git").exists() or absolute.parent == absolute
+            parent = folder.parent if folder.name not in {"", ".."} else Path(os.path.normpath(absolute)).parent
+            outer = () if top else self.above(parent)
+            self._above[folder] = outer if own is None else (*outer, own)
+        return self._above[folder]
+
+    def of(self, folder: Path) -> FolderFile | None:
+        """Return the file that lies in ``folder`` itself."""
+        found = self.above(folder)
+        return found[-1] if found and found[-1].folder == folder else None
+
+    def defaults(self, folder: Path) -> list[Settings]:
+        """Return the settings that count for ``folder``, the nearest last."""
+        return [each.place(each.file.defaults) for each in self.above(folder) if each.file.defaults is not None]
+
+    def _read(self, folder: Path) -> FolderFile | None:
+        path = next((folder / name for name in FOLDER_FILES if (folder / name).is_file()), None)
+        if path is None:
+            return None
+        try:
+            document = read(path, str(path))
+            return FolderFile(folder, load(ChecksFile, document), document)
+        except Mistakes as error:
+            self.mistakes += error.lines
+        except ConfigError as error:
+            self.mistakes.append(str(error))
+        return None

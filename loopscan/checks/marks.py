@@ -1,0 +1,146 @@
+"""Marks as expectations write them: every field that says something, and one line that a person reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from loopscan.checks.schema import Pattern, Snapshot, SnapshotMark
+from loopscan.marks import Mark
+from loopscan.report import Report, RunReport, SessionReport, mark_dict
+from loopscan.sanitize import name as shown
+
+#: The fields of a mark in a snapshot, in the order in which they are written. The sentence of a mark is no part of
+#: it, since its words may change; nor is the level, which follows from the kind.
+FIELDS: Final = (
+    "kind", "detector", "count", "threshold", "tool", "paired_tool", "run", "batch", "call", "blocked_calls", "lossy",
+    "session", "tool_call_id", "entry", "time", "signature", "outcome",
+)  # fmt: skip
+assert set(FIELDS) == set(SnapshotMark.model_fields)
+_OF_A_PLACE: Final = frozenset({"tool_call_id", "entry", "time"})
+_TOOL: Final = 60
+
+#: One mark by the fields that say something.
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundMark:
+    """A mark of a replay with all that it belongs to."""
+
+    row: Row
+    """As a snapshot has it."""
+    full: Row
+    """As the report has it."""
+    mark: Mark
+    run: RunReport
+    session: SessionReport
+
+    def meets(self, pattern: Pattern) -> bool:
+        """Tell whether all fields that ``pattern`` gives are equal, or one of those it lists."""
+        return all(
+            self.full[name] in wanted if isinstance(wanted, list) else self.full[name] == wanted
+            for name, wanted in pattern.wanted().items()
+        )
+
+
+def found_marks(report: Report) -> list[FoundMark]:
+    """Return every mark of ``report``, in order."""
+    return [
+        FoundMark(_row(full), full, mark, run, session)
+        for session in report.sessions
+        for run, mark in session.marks()
+        for full in (mark_dict(session.session, run, mark),)
+    ]
+
+
+def expected_rows(snapshot: Snapshot) -> list[Row]:
+    """Return the marks of a snapshot in the form of :attr:`FoundMark.row`."""
+    return [
+        _row({**mark.model_dump(), "kind": mark.kind.value, "detector": mark.detector.value})
+        for mark in snapshot.marks
+    ]
+
+
+def snapshot_of(report: Report) -> dict[str, Any]:
+    """Return what a snapshot says of ``report``."""
+    return {
+        "sessions": len(report.sessions),
+        "runs": sum(len(session.runs) for session in report.sessions),
+        "calls": sum(session.calls for session in report.sessions),
+        "marks": [found.row for found in found_marks(report)],
+    }
+
+
+def says(snapshot: Snapshot, now: Row) -> bool:
+    """Tell whether a snapshot says what :func:`snapshot_of` says now."""
+    before = {"sessions": snapshot.sessions, "runs": snapshot.runs, "calls": snapshot.calls}
+    return {**before, "marks": expected_rows(snapshot)} == now
+
+
+def title(row: Row) -> str:
+    """Return what a mark is in a few words, such as ``block generic_repeat``."""
+    return f"{row['kind'].replace('_', ' ')} {row['detector']}"
+
+
+def words(row: Row) -> str:
+    """Return a mark in one line: what, and where."""
+    parts = [title(row)]
+    if row.get("count") is not None:
+        parts.append(f"count {row['count']}")
+    if row.get("threshold") is not None:
+        parts.append(f"threshold {row['threshold']}")
+    if row.get("tool") is not None:
+        tool = row["tool"]
+        other = row.get("paired_tool")
+        parts.append(shown(f"{tool} with {other}" if other not in {None, tool} else str(tool), _TOOL))
+    parts.append(place(row))
+    if row.get("blocked_calls"):
+        parts.append(f"{row['blocked_calls']} blocked")
+    return " · ".join(parts)
+
+
+def place(row: Row) -> str:
+    """Return where in its session a mark is."""
+    call = "" if row.get("call") is None else f", call {row['call']}"
+    return f"run {row['run']}, batch {row['batch']}{call}"
+
+
+def pattern_words(pattern: Pattern) -> str:
+    """Return what a pattern asks for in one line, such as ``block generic_repeat · tool read``."""
+    wanted = pattern.wanted()
+    kind, detector = wanted.pop("kind", None), wanted.pop("detector", None)
+    parts = [] if kind is None else [_value(kind).replace("_", " ")]
+    parts += [] if detector is None else [_value(detector)]
+    named = [f"{name} {_value(value)}" for name, value in wanted.items()]
+    return " · ".join([*([" ".join(parts)] if parts else []), *named]) or "any mark"
+
+
+def changes(expected: Row, found: Row) -> Iterator[str]:
+    """Yield the fields in which two marks differ, with both values; ids and times go without saying elsewhere."""
+    moved = any(expected.get(name) != found.get(name) for name in ("run", "batch", "call"))
+    for name in FIELDS:
+        before, after = expected.get(name), found.get(name)
+        if before != after and not (moved and name in _OF_A_PLACE):
+            yield f"{name} {_value(before)} → {_value(after)}"
+
+
+def _row(full: Row) -> Row:
+    row = {name: _writable(full[name]) for name in FIELDS if full[name] is not None and full[name] is not False}
+    if not row.get("blocked_calls"):
+        row.pop("blocked_calls", None)
+    return row
+
+
+def _writable(value: object) -> object:
+    """Return a value that a file can hold: a lone surrogate is spelt out."""
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+
+
+def _value(value: object) -> str:
+    if isinstance(value, list):
+        return " or ".join(_value(each) for each in value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "none" if value is None else shown(str(value), _TOOL)

@@ -1,0 +1,124 @@
+"""What all checks of one command came to, as data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from loopscan._version import __version__
+from loopscan.checks.run import FAILED, SENSELESS, UNREADABLE, Checked
+from loopscan.findings import Case, Finding, Findings, Status
+
+SCHEMA: Final = "loopscan.check/1"
+
+
+@dataclass(slots=True)
+class CheckReport:
+    """Everything that was checked, and what stood in the way."""
+
+    checked: list[Checked] = field(default_factory=list)
+    mistakes: list[str] = field(default_factory=list)
+    """What is wrong with files of expectations, a line each."""
+    missing: list[str] = field(default_factory=list)
+    """Paths that were named and are not there, or could not be looked into, a line each."""
+    updated: list[str] = field(default_factory=list)
+    """Files that were rewritten."""
+    diffs: dict[str, str] = field(default_factory=dict)
+    """By file: what ``--update`` would change, or did, as a unified diff."""
+    facts: dict[str, str] = field(default_factory=dict)
+    """What a summary says besides, by name."""
+    notes: list[str] = field(default_factory=list)
+    """What is to be known beside, and fails nothing, a line each."""
+    nothing: str | None = None
+    """Why there was nothing to check."""
+    nothing_code: int = 0
+    """The exit code that this has."""
+
+    @property
+    def cases(self) -> list[Case]:
+        """Every check as reports show it."""
+        return [checked.case for checked in self.checked]
+
+    def count(self) -> Counter[Status]:
+        """Return how many checks came out how."""
+        return Counter(case.status for case in self.cases)
+
+    def exit_code(self, *, skip_errors: bool = False, allow_empty: bool = False) -> int:
+        """Return 0 if all is well; else 2 for files that make no sense, 3 for what cannot be read, 1 for failures.
+
+        ``skip_errors`` lets what cannot be read pass, ``allow_empty`` that there was nothing to check.
+        """
+        codes = {checked.code for checked in self.checked}
+        if self.mistakes or SENSELESS in codes:
+            return SENSELESS
+        if (self.missing or UNREADABLE in codes) and not skip_errors:
+            return UNREADABLE
+        if self.nothing is not None and not allow_empty:
+            return self.nothing_code
+        return FAILED if FAILED in codes else 0
+
+    def findings(self, options: object = None) -> Findings:
+        """Return the same in the form that reports for machines are written from."""
+        facts = tuple((name, words) for name, words in (*self.facts.items(), ("checks", self.summary())))
+        return Findings("check", __version__, facts, tuple(self.cases), (*self.mistakes, *self.missing))
+
+    def summary(self) -> str:
+        """Return how many checks came out how, in words."""
+        count = self.count()
+        return ", ".join(f"{count[status]} {status.value}" for status in Status if count[status]) or "none"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report in the form of the schema ``loopscan.check/1``."""
+        count = self.count()
+        return {
+            "schema": SCHEMA,
+            "version": __version__,
+            "checks": [_checked(checked) for checked in self.checked],
+            "mistakes": self.mistakes,
+            "missing": self.missing,
+            "updated": self.updated,
+            "facts": self.facts,
+            "notes": self.notes,
+            "totals": {"checks": len(self.checked), **{status.value: count[status] for status in Status}},
+        }
+
+
+def _checked(checked: Checked) -> dict[str, Any]:
+    task, case = checked.task, checked.case
+    return {
+        "transcript": task.transcript,
+        "name": task.name,
+        "status": case.status.value,
+        "reason": case.reason,
+        "file": task.file,
+        "line": task.spot.line if task.file is not None else None,
+        "settings": dict(sorted(task.settings.items())),
+        "counts": dict(checked.counts),
+        "differences": [
+            {
+                "rule": each.rule,
+                "sentence": each.sentence,
+                "expected": each.expected,
+                "found": each.found,
+                "why": each.why,
+                "session": each.session,
+                "run": each.run,
+                "line": each.line,
+            }
+            for each in checked.differences
+        ],
+        "findings": [_finding(finding) for finding in case.findings],
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "rule": finding.rule,
+        "severity": finding.severity.value,
+        "message": finding.message,
+        "path": finding.place.path,
+        "line": finding.place.line,
+        "fingerprint": finding.fingerprint,
+        "suppressed": finding.suppressed,
+    }

@@ -1,0 +1,217 @@
+"""Checks made: each transcript replayed by itself, compared, and, where it differs, told so that one sees why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any, Final
+
+from loopscan.checks.compare import Difference, compare, runs_of
+from loopscan.checks.marks import says, snapshot_of
+from loopscan.checks.tasks import DEFAULT_RULESET, Task
+from loopscan.errors import LoopscanError
+from loopscan.findings import Case, Finding, Place, Severity, Status
+from loopscan.fingerprints import digest
+from loopscan.pool import in_order
+from loopscan.replayer import Plan, carry_out, plan
+from loopscan.report import Report
+from loopscan.sanitize import clean
+
+#: How many checks a process takes at a time: enough to make handing them over cheap.
+_AT_ONCE: Final = 8
+#: How many differences of one check are told in full.
+MOST_TOLD: Final = 20
+#: What a replay is called with, by the name of the setting.
+_KEYWORDS: Final = {
+    "ruleset": "ruleset",
+    "config": "config",
+    "agent": "agent",
+    "set": "overrides",
+    "mode": "mode",
+    "scope": "scope",
+    "arm": "arm",
+    "tool_map": "tool_map",
+    "input_format": "input_format",
+}
+
+#: Exit codes, the gravest last: failed, input that could not be read, an expectation that makes no sense.
+FAILED, UNREADABLE, SENSELESS = 1, 3, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One check that was made."""
+
+    task: Task
+    case: Case
+    differences: tuple[Difference, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """``sessions``, ``runs``, ``calls`` and ``marks`` of the transcript."""
+    snapshot: Mapping[str, Any] | None = None
+    """What a snapshot would say now, where the file's own says something else, or nothing yet."""
+    code: int = 0
+    """The exit code that this check alone would have."""
+
+
+def run(
+    tasks: Sequence[Task],
+    *,
+    jobs: int = 1,
+    previews: bool = True,
+    update: bool = False,
+    debug: bool = False,
+) -> Iterator[Checked]:
+    """Make every check, in their order, in up to ``jobs`` processes, and yield what came of it.
+
+    ``previews`` shows shortened, masked arguments in timelines; with ``update`` a stale snapshot does not fail;
+    ``debug`` lets unforeseen exceptions through.
+    """
+    _plan.cache_clear()  # configurations may have changed since the last time
+    work = _Check(previews, update, debug)
+    return in_order(tasks, work, work.killed, jobs, at_once=_AT_ONCE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Check:
+    """Makes one check; goes to other processes."""
+
+    previews: bool
+    update: bool
+    debug: bool
+
+    def __call__(self, task: Task) -> Checked:
+        if task.skip is not None:
+            return Checked(task, _case(task, Status.SKIPPED, task.skip))
+        if task.fault is not None and not (task.snapshots and task.fault.rule == "no_expectation"):
+            return failed(task, task.fault.rule, task.fault.sentence)
+        try:
+            report = carry_out(planned(task, previews=False), debug=self.debug)
+        except LoopscanError as error:
+            if self.debug:
+                raise
+            return failed(task, "bad_expectation", clean(str(error)), SENSELESS, Status.ERROR)
+        complaints = report.complaints()
+        if complaints or not (report.sessions or _expects_none(task)):
+            what = complaints[0] if complaints else f"{clean(task.transcript)}: no session was found in it"
+            return failed(task, "unreadable_transcript", what, UNREADABLE, Status.ERROR)
+        now = snapshot_of(report)
+        counts = {**now, "marks": len(now["marks"])}
+        differences = compare(report, None if self.update else task.snapshot, task.expect)
+        stale = now if task.snapshots and (task.snapshot is None or not says(task.snapshot, now)) else None
+        if task.fault is not None and not self.update:
+            return replace(failed(task, task.fault.rule, task.fault.sentence), counts=counts, snapshot=stale)
+        if not differences:
+            return Checked(task, _case(task, Status.PASSED), (), counts, stale)
+        more = f" (and {len(differences) - 1} more)" if len(differences) > 1 else ""
+        reason, text = differences[0].sentence + more, self._told(task, differences)
+        case = _case(task, Status.FAILED, reason, text, _findings(task, differences))
+        return Checked(task, case, tuple(differences), counts, stale, FAILED)
+
+    def killed(self, task: Task) -> Checked:
+        """Return what is said of a check whose process was killed."""
+        what = f"{clean(task.transcript)}: the process that replayed it was killed (out of memory?)"
+        return failed(task, "unreadable_transcript", what, UNREADABLE, Status.ERROR)
+
+    def _told(self, task: Task, differences: list[Difference]) -> str:
+        """Return the differences, and the timelines around them."""
+        again = planned(task, previews=self.previews)
+        options = replace(again.options, expected=_expected(differences))
+        report = carry_out(replace(again, options=options), debug=self.debug)
+        return told(differences, report, previews=self.previews)
+
+
+def told(differences: Sequence[Difference], report: Report, *, previews: bool) -> str:
+    """Return differences as a person reads them: each with what it rests on, then the timelines of their runs."""
+    from loopscan.reports.base import Options
+    from loopscan.reports.text import timeline_text
+
+    sources = {session.session: session.source for session in report.sessions}
+    lines: list[str] = []
+    before: str | None = None
+    for difference in differences[:MOST_TOLD]:
+        lines.append(difference.sentence)
+        why = "as above" if difference.why is not None and difference.why == before else difference.why
+        before = difference.why
+        source = sources.get(difference.session or "")
+        at = f"{clean(source)}:{difference.line}" if source is not None and difference.line is not None else None
+        parts = (("expected", difference.expected), ("found", difference.found), ("at", at), ("why", why))
+        lines += [f"  {name:<8}  {words}" for name, words in parts if words]
+    if len(differences) > MOST_TOLD:
+        lines.append(f"… and {len(differences) - MOST_TOLD} more differences")
+    for session, runs in runs_of(list(differences[:MOST_TOLD]), report):
+        lines += ["", f"Session {clean(session.session, 60)}"]
+        lines += timeline_text(session, runs, Options(previews=previews)).splitlines()
+    return "\n".join(lines)
+
+
+def _expects_none(task: Task) -> bool:
+    """Tell whether a check is about a transcript that holds no session, such as a log."""
+    counts = task.expect.counts if task.expect is not None else None
+    return (task.snapshot is not None and not task.snapshot.sessions) or (counts is not None and counts.sessions == 0)
+
+
+def planned(task: Task, *, previews: bool) -> Plan:
+    """Return the replay of a task. Raises :class:`UsageError` and :class:`ConfigError` for settings without sense."""
+    settings = {**task.settings, "ruleset": task.settings.get("ruleset", DEFAULT_RULESET)}
+    frozen = tuple(sorted((name, _frozen(value)) for name, value in settings.items()))
+    return replace(_plan(frozen, previews), paths=list(task.paths))
+
+
+@lru_cache(maxsize=64)
+def _plan(settings: tuple[tuple[str, Any], ...], previews: bool) -> Plan:
+    """Return a plan without paths: checks share their settings, which may have to be read from a file."""
+    thawed = {name: dict(value) if isinstance(value, tuple) else value for name, value in settings}
+    return plan([], find_config=False, previews=previews, **keywords(thawed))
+
+
+def keywords(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings of a check as keywords of :func:`~loopscan.replayer.plan`."""
+    return {_KEYWORDS[name]: value for name, value in settings.items()}
+
+
+def _frozen(value: Any) -> Any:  # noqa: ANN401 - a setting
+    return tuple(sorted(value.items())) if isinstance(value, dict) else value
+
+
+def _expected(differences: Iterable[Difference]) -> dict[tuple[str, int], dict[int, tuple[str, ...]]]:
+    """Return what was expected and is missing, by session and run, then by batch."""
+    found: dict[tuple[str, int], dict[int, tuple[str, ...]]] = {}
+    for each in differences:
+        if each.session is not None and each.run is not None and each.batch is not None and each.expected:
+            batches = found.setdefault((each.session, each.run), {})
+            batches[each.batch] = (*batches.get(each.batch, ()), each.expected)
+    return found
+
+
+def failed(task: Task, rule: str, sentence: str, code: int = FAILED, status: Status = Status.FAILED) -> Checked:
+    """Return what is said of a check that failed as a whole, for one reason."""
+    finding = _finding(task, rule, sentence, None, Counter())
+    return Checked(task, _case(task, status, sentence, findings=(finding,)), code=code)
+
+
+def _case(
+    task: Task, status: Status, reason: str | None = None, text: str = "", findings: tuple[Finding, ...] = ()
+) -> Case:
+    return Case(task.transcript, task.name, status, _place(task), reason, text, findings)
+
+
+def _place(task: Task) -> Place:
+    return Place(task.transcript) if task.file is None else Place(task.file, task.spot.line)
+
+
+def _findings(task: Task, differences: list[Difference]) -> tuple[Finding, ...]:
+    seen: Counter[tuple[str, ...]] = Counter()
+    return tuple(
+        _finding(task, each.rule, f"{each.sentence}: {each.why}" if each.why else each.sentence, each.line, seen)
+        for each in differences
+    )
+
+
+def _finding(task: Task, rule: str, message: str, line: int | None, seen: Counter[tuple[str, ...]]) -> Finding:
+    """Return a finding; ``seen`` counts those of the check that say the same."""
+    key = (task.transcript, task.name, rule, message)
+    seen[key] += 1
+    place = _place(task) if line is None else Place(task.transcript, line)
+    return Finding(rule, Severity.ERROR, message, place, digest("check", *key, seen[key]))

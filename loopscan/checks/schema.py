@@ -1,0 +1,433 @@
+"""What files of expectations may say: the models that read them, and the JSON schemas that are published.
+
+Names are those of the marks in JSON. Where a file says nothing, what stands above it counts; see
+:func:`merged`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import Annotated, Any, Final, Literal, TypeVar, get_args
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, ValidationError, WithJsonSchema
+
+from loopscan.checks.document import Document, WrittenFloat, WrittenInt
+from loopscan.errors import ConfigError
+from loopscan.marks import Detector, Kind, Level
+from loopscan.modes import Arm, Mode, ScopeRule
+from loopscan.sanitize import clean
+
+EXPECT: Final = "urn:loopscan:expect:1"
+CHECKS: Final = "urn:loopscan:checks:1"
+
+#: How many mistakes of one file are told.
+MOST_ERRORS: Final = 20
+
+
+def _written(value: object) -> object:
+    """Let a number stand for the text that it was written as."""
+    return value.written if isinstance(value, WrittenInt | WrittenFloat) else value
+
+
+def _listed(value: object) -> object:
+    """Let a single value stand for a list of it."""
+    return value if isinstance(value, list) else [value]
+
+
+def _intervening(value: object) -> object:
+    """Let ``true`` stand for every mark but the arming of a guard."""
+    return [{"level": [Level.WARNING.value, Level.CRITICAL.value]}] if value is True else _listed(value)
+
+
+def _figure(value: object) -> object:
+    """Let a number stand for exactly that figure."""
+    return {"value": value} if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+_TEXT_SCHEMA = WithJsonSchema({"type": ["string", "number"]})
+Text = Annotated[str, BeforeValidator(_written), _TEXT_SCHEMA]
+Texts = Annotated[list[Text], BeforeValidator(_listed, json_schema_input_type=Text | list[Text])]
+Whole = Annotated[int, Field(ge=0)]
+_Kind = Annotated[Kind, Strict(False)]
+_Detector = Annotated[Detector, Strict(False)]
+_Level = Annotated[Level, Strict(False)]
+_Outcome = Literal["completed", "interrupted", "run_end", "error_streak_end", "unknown_tool_stop", "compaction_abort"]
+
+
+class _Model(BaseModel):
+    """What all have in common: unknown keys are mistakes, and nothing is guessed."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Pattern(_Model):
+    """Fields of a mark; a mark meets the pattern if all fields that are given are equal, or one of a list."""
+
+    session: Texts | None = None
+    run: Whole | None = Field(None, description="Counts from 0 within the session.")
+    kind: Annotated[list[_Kind], BeforeValidator(_listed, json_schema_input_type=_Kind | list[_Kind])] | None = None
+    detector: (
+        Annotated[list[_Detector], BeforeValidator(_listed, json_schema_input_type=_Detector | list[_Detector])]
+        | None
+    ) = None
+    level: Annotated[list[_Level], BeforeValidator(_listed, json_schema_input_type=_Level | list[_Level])] | None = (
+        None
+    )
+    count: Whole | None = None
+    threshold: Whole | None = None
+    batch: Whole | None = Field(None, description="Counts from 0 within the run.")
+    call: Whole | None = Field(None, description="Counts from 0 within the run.")
+    tool: Texts | None = None
+    paired_tool: Texts | None = None
+    tool_call_id: Text | None = None
+    entry: Text | None = None
+    signature: Text | None = None
+    outcome: Text | None = None
+    lossy: bool | None = None
+    blocked_calls: Whole | None = None
+
+    def wanted(self) -> dict[str, Any]:
+        """Return the fields that are given, by name."""
+        found = {}
+        for name in Pattern.model_fields:
+            value = getattr(self, name)
+            if value is not None:
+                found[name] = [str(each) for each in value] if isinstance(value, list) else value
+        return found
+
+
+class AtLeast(Pattern):
+    """There must be at least ``times`` such marks."""
+
+    times: Annotated[int, Field(ge=1)] = 1
+
+
+class AtMost(Pattern):
+    """There must be at most ``times`` such marks."""
+
+    times: Whole
+
+
+class First(Pattern):
+    """The first mark, or the first that meets ``of``, must be this one."""
+
+    of: Pattern | None = Field(None, description="Which marks count; every warning and graver one by default.")
+
+
+class RunIs(_Model):
+    """What must have become of a run, or of every run that ``session`` and ``run`` name."""
+
+    outcome: Annotated[list[_Outcome], BeforeValidator(_listed, json_schema_input_type=_Outcome | list[_Outcome])]
+    session: Texts | None = None
+    run: Whole | None = None
+
+
+def _tolerance(value: object) -> object:
+    if isinstance(value, str) and not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,6})?%", value):
+        raise ValueError('must be a share such as "5%", or a number')
+    return value
+
+
+class Figure(_Model):
+    """A figure, and how far off it may be."""
+
+    value: Annotated[float, Strict(False), Field(ge=0, allow_inf_nan=False)]
+    within: Annotated[
+        Annotated[float, Field(ge=0, allow_inf_nan=False)] | str | None, BeforeValidator(_tolerance)
+    ] = Field(None, description='A share of the figure such as "5%", or a number; none by default.')
+
+    def slack(self) -> float:
+        """Return by how much it may be missed."""
+        if isinstance(self.within, str):
+            return self.value * float(self.within.removesuffix("%")) / 100
+        return self.within or 0.0
+
+
+_Figure = Annotated[Figure, BeforeValidator(_figure, json_schema_input_type=float | Figure)]
+
+
+class NotReached(_Model):
+    """What would not have been reached, in all runs together; an upper bound of what is saved."""
+
+    calls: _Figure | None = None
+    tokens: _Figure | None = None
+    cost_usd: _Figure | None = Field(None, description="US dollars.")
+    seconds: _Figure | None = None
+
+
+class Counts(_Model):
+    """What the transcript must hold, so that a reader that loses some is noticed."""
+
+    sessions: Whole | None = None
+    runs: Whole | None = None
+    calls: Whole | None = None
+    problems: Whole | None = Field(None, description="Lines that could not be used.")
+
+
+class Expect(_Model):
+    """Assertions; all must hold."""
+
+    exact: list[Pattern] | None = Field(None, description="The marks, each in its place, and no others.")
+    none: (
+        Annotated[
+            list[Pattern],
+            BeforeValidator(_intervening, json_schema_input_type=Literal[True] | Pattern | list[Pattern]),
+        ]
+        | None
+    ) = Field(None, description="No such mark; true: none at all, but for the arming of a guard.")
+    at_least: list[AtLeast] | None = None
+    at_most: list[AtMost] | None = None
+    first: First | None = None
+    outcomes: Annotated[list[RunIs], BeforeValidator(_listed, json_schema_input_type=RunIs | list[RunIs])] | None = (
+        Field(None, description="What became of runs.")
+    )
+    not_reached: NotReached | None = None
+    counts: Counts | None = None
+
+
+class SnapshotMark(_Model):
+    """One mark in full; fields that are left out are null (``blocked_calls`` 0, ``lossy`` false)."""
+
+    session: Text
+    run: Whole
+    kind: _Kind
+    detector: _Detector
+    count: Whole | None = None
+    threshold: Whole | None = None
+    batch: Whole
+    call: Whole | None = None
+    tool: Text | None = None
+    paired_tool: Text | None = None
+    tool_call_id: Text | None = None
+    entry: Text | None = None
+    time: Text | None = None
+    signature: Text | None = None
+    outcome: Text | None = None
+    lossy: bool | None = None
+    blocked_calls: Whole | None = None
+
+
+class Snapshot(_Model):
+    """The marks in full, and how much was read; loopscan check --update writes it."""
+
+    sessions: Whole
+    runs: Whole
+    calls: Whole
+    marks: list[SnapshotMark]
+
+
+class Requires(_Model):
+    """What must be so for a check to be made; else it is skipped."""
+
+    ruleset: Text = Field(description='Comparisons such as ">=2026.9" or ">=2026.6, <latest", oldest first.')
+
+
+class Settings(_Model):
+    """What a transcript is replayed with. ``null`` takes back what stands above."""
+
+    ruleset: Text | None = Field(None, description="2026.6, 2026.9 or latest (the default).")
+    config: Text | None = Field(None, description="OpenClaw's configuration, relative to this file.")
+    agent: Text | None = Field(None, description="Judge with this agent's block.")
+    set: dict[str, bool | int] | None = Field(None, description="Fields of the configuration that go over it.")
+    mode: Annotated[Mode, Strict(False)] | None = None
+    scope: Annotated[ScopeRule, Strict(False)] | None = None
+    arm: Annotated[Arm, Strict(False)] | None = None
+    tool_map: dict[str, Text] | None = Field(None, description="Judge a tool as the one that the rules call so.")
+    input_format: Text | None = None
+    requires: Requires | None = None
+    skip: Text | None = Field(None, description="Why this is not checked now.")
+
+
+_SETTINGS = tuple(Settings.model_fields)
+
+
+class Check(Settings):
+    """One check of a transcript: under these settings it must meet the snapshot and the assertions."""
+
+    name: Text | None = Field(None, description="What reports call it; its settings by default.")
+    snapshot: Snapshot | None = None
+    expect: Expect | None = None
+
+
+class ExpectFile(Check):
+    """``x.expect.yaml``: what the transcript beside it must meet."""
+
+    transcript: Texts | None = Field(
+        None, description="Files or folders, relative to this file; the one beside it of the same name by default."
+    )
+    checks: list[Check] | None = Field(
+        None, description="Several checks of it; what stands above them counts for each."
+    )
+
+
+class GlobCheck(Settings):
+    """Assertions for every transcript that a pattern meets."""
+
+    transcripts: Texts = Field(description="Patterns such as clean/**/*.jsonl, relative to this file.")
+    exclude: Texts | None = None
+    name: Text | None = None
+    expect: Expect
+
+
+class Benign(Settings):
+    """A folder of sessions in which nothing was wrong: a block, run end or abort there is a false alarm."""
+
+    folder: Text
+    max_warnings: Whole = 0
+
+
+class ChecksFile(_Model):
+    """``loopscan.checks.yaml``: what counts for the folder that it lies in, and for those in it."""
+
+    root: bool = Field(False, description="Do not look for such files in the folders above.")
+    defaults: Settings | None = None
+    checks: list[GlobCheck] | None = None
+    benign: list[Benign] | None = None
+    ignore: Texts | None = Field(None, description="Transcripts that need no expectation, as patterns.")
+
+
+_File = TypeVar("_File", bound=_Model)
+
+
+def load(model: type[_File], document: Document) -> _File:
+    """Return what a document says.
+
+    Raises :class:`Mistakes` with a line for everything that is wrong.
+    """
+    value = {} if document.value is None else document.value
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        told = {
+            line: None
+            for each in error.errors(include_url=False, include_context=True)
+            if (line := _mistake(model, document, each))
+        }
+        raise Mistakes(list(told)) from error
+
+
+class Mistakes(ConfigError):  # noqa: N818 - several errors in one
+    """What is wrong with a file, a line each, with line and column."""
+
+    def __init__(self, lines: list[str]) -> None:
+        rest = len(lines) - MOST_ERRORS
+        self.lines = lines[:MOST_ERRORS] + ([f"… and {rest} more mistakes like these"] if rest > 0 else [])
+        super().__init__(self.lines[0])
+
+
+def json_schema(model: type[_Model], name: str) -> dict[str, Any]:
+    """Return the JSON schema of a file, under the name that is published."""
+    schema = model.model_json_schema(mode="validation")
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": name, **schema}
+
+
+def _mistake(model: type[_Model], document: Document, error: Any) -> str:  # noqa: ANN401
+    """Return one mistake as a line with its place; an empty one where another mistake says it already."""
+    path: tuple[object, ...] = error["loc"]
+    kind: str = error["type"]
+    if kind == "extra_forbidden":
+        spot, what = document.spot(path, key=True), _unknown_key(model, path)
+    elif kind == "missing":
+        spot, what = document.spot(path[:-1]), f'"{path[-1]}" is missing'
+    else:
+        spot, what = document.spot(path), f"{_name(path)} {_EXPECTED.get(kind) or _said(error)}"
+    return f"{clean(document.path)}:{spot.line}:{spot.column}: {what}"
+
+
+_EXPECTED = {
+    "string_type": "must be text; put it in quotes",
+    "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "bool_type": "must be true or false",
+    "list_type": "must be a list",
+    "dict_type": "must be keys with values",
+    "model_type": "must be keys with values",
+    "model_attributes_type": "must be keys with values",
+}
+
+
+def _said(error: Any) -> str:  # noqa: ANN401
+    context = error.get("ctx") or {}
+    match error["type"]:
+        case "enum" | "literal_error":
+            known = re.findall(r"'([^']*)'", str(context["expected"]))
+            close = difflib.get_close_matches(str(error["input"])[:80], known, 1, 0.6)
+            hint = f'; did you mean "{close[0]}"?' if close else ""
+            return f"must be one of {', '.join(known)}{hint}"
+        case "greater_than_equal":
+            return f"must be at least {context['ge']}"
+        case "value_error":
+            return str(context["error"])
+        case _:
+            message: str = error["msg"]
+            return clean(f"is not right: {message[:1].lower()}{message[1:]}", 160)
+
+
+def _name(path: tuple[object, ...]) -> str:
+    names = [step for step in path if isinstance(step, str) and step in _ALL_KEYS]
+    return f'"{names[-1]}"' if names else "this"
+
+
+def _unknown_key(model: type[_Model], path: tuple[object, ...]) -> str:
+    key = str(path[-1])
+    known = list(_model_at(model, path[:-1]).model_fields)
+    close = difflib.get_close_matches(key[:80], known, 1, 0.6)
+    hint = f'did you mean "{close[0]}"?' if close else f"known: {', '.join(known)}"
+    return f'unknown key "{clean(key, 60)}"; {hint}'
+
+
+def _model_at(model: type[_Model], path: tuple[object, ...]) -> type[_Model]:
+    """Return the model that reads what is at ``path``."""
+    for step in path:
+        if isinstance(step, str) and step in model.model_fields:
+            model = _models(model.model_fields[step].annotation, model)
+    return model
+
+
+def _models(annotation: object, default: type[_Model]) -> type[_Model]:
+    if isinstance(annotation, type) and issubclass(annotation, _Model):
+        return annotation
+    return next((found for part in get_args(annotation) if (found := _models(part, default)) is not default), default)
+
+
+_ALL_KEYS: Final = (
+    frozenset(
+        name
+        for each in (
+            ChecksFile,
+            ExpectFile,
+            GlobCheck,
+            Benign,
+            First,
+            AtMost,
+            RunIs,
+            Figure,
+            NotReached,
+            Counts,
+            Expect,
+        )
+        for name in each.model_fields
+    )
+    | frozenset(SnapshotMark.model_fields)
+    | frozenset(Snapshot.model_fields)
+    | frozenset(Requires.model_fields)
+)
+
+
+def merged(*layers: Settings | None) -> dict[str, Any]:
+    """Return the settings that count: each layer goes over those before it, key by key.
+
+    ``set`` and ``tool_map`` are joined; ``null`` takes back what stands in an earlier layer.
+    """
+    found: dict[str, Any] = {}
+    for layer in layers:
+        if layer is None:
+            continue
+        for name in layer.model_fields_set & set(_SETTINGS):
+            value = getattr(layer, name)
+            if isinstance(value, dict) and isinstance(found.get(name), dict):
+                value = {**found[name], **value}
+            found[name] = value
+    return {name: value for name, value in found.items() if value is not None}

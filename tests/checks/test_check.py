@@ -1,0 +1,273 @@
+"""``check`` finds, makes and updates checks, whatever the number of processes, and says how each came out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loopscan.checks.check import check
+from loopscan.checks.report import CheckReport
+from loopscan.checks.schema import Settings
+from loopscan.checks.tasks import BenignFolder
+from loopscan.errors import UsageError
+from loopscan.findings import Status
+from tests.checks.files import CLEAN, FAILING, FIXTURES, LOOP, put
+
+MEETS = "ruleset: 2026.9\nexpect: {outcomes: {outcome: run_end}}\n"
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".git").mkdir()
+
+
+def outcomes(report: CheckReport) -> dict[str, str]:
+    return {f"{case.group} [{case.name}]": case.status.value for case in report.cases}
+
+
+def test_each_check_passes_or_fails_by_itself(tmp_path: Path) -> None:
+    put(tmp_path, a_jsonl=LOOP, a_expect_yaml=MEETS, b_jsonl=LOOP, b_expect_yaml="expect: {none: true}")
+    put(tmp_path, c_jsonl=LOOP, c_expect_yaml="expect: {none: true}\nskip: not yet")
+    report = check(["."])
+    assert outcomes(report) == {
+        "a.jsonl [2026.9]": "passed",
+        "b.jsonl [latest]": "failed",
+        "c.jsonl [latest]": "skipped",
+    }
+    assert report.exit_code() == 1
+    assert report.summary() == "1 passed, 1 failed, 1 skipped"
+
+
+def test_copies_of_a_session_in_one_folder_do_not_take_its_calls_from_each_other(tmp_path: Path) -> None:
+    put(tmp_path, a_jsonl=LOOP, a_expect_yaml=MEETS, b_jsonl=LOOP, b_expect_yaml=MEETS)
+    assert check(["."]).exit_code() == 0
+
+
+def test_the_report_is_the_same_whatever_the_number_of_processes(tmp_path: Path) -> None:
+    for number in range(20):
+        put(
+            tmp_path,
+            **{f"s{number}_jsonl": LOOP, f"s{number}_expect_yaml": MEETS if number % 3 else "expect: {none: true}"},
+        )
+    alone, together = (json.dumps(check(["."], jobs=jobs).to_dict()) for jobs in (1, 2))
+    assert alone == together
+
+
+def test_a_failure_shows_where_the_missing_mark_was_expected(tmp_path: Path) -> None:
+    put(tmp_path, a_jsonl=LOOP)
+    check(["a.jsonl"], update=True, over=Settings(ruleset="2026.9"))
+    report = check(["."], over=Settings(ruleset="2026.6", set={"criticalThreshold": 25}))
+    (case,) = report.cases
+    lines = [line.strip() for line in case.text.splitlines()]
+    assert "why       criticalThreshold is 25 here, set by the settings of this check, not 20" in lines
+    assert "#21 ✗ expected here: block generic_repeat · count 21 · threshold 20 · read · run 0, batch 21," in lines
+    assert "#25 ● block generic_repeat · count 25, threshold 25 · read · 08:14:24" in lines
+    assert [finding.rule for finding in case.findings] == [
+        "changed_mark",
+        "missing_mark",
+        "missing_mark",
+        "unexpected_mark",
+    ]
+    assert len({finding.fingerprint for finding in case.findings}) == 4
+
+
+def test_previews_are_shown_only_if_they_may(tmp_path: Path) -> None:
+    put(tmp_path, a_jsonl=LOOP, a_expect_yaml="expect: {none: true}")
+    assert "newsletter" in check(["."]).cases[0].text
+    assert "newsletter" not in check(["."], previews=False).cases[0].text
+
+
+# -- what cannot be checked
+
+
+def test_a_transcript_that_cannot_be_read_is_an_error_and_all_else_is_checked(tmp_path: Path) -> None:
+    put(tmp_path, a_txt="no transcript", a_expect_yaml=MEETS, b_jsonl=LOOP, b_expect_yaml=MEETS)
+    report = check(["."])
+    assert outcomes(report) == {"a.txt [2026.9]": "error", "b.jsonl [2026.9]": "passed"}
+    assert report.exit_code() == 3
+    assert report.exit_code(skip_errors=True) == 0
+
+
+def test_a_transcript_without_session_meets_what_expects_none(tmp_path: Path) -> None:
+    log = FIXTURES / "openclaw-log" / "quiet.log"
+    put(
+        tmp_path,
+        a_log=log,
+        a_expect_yaml="expect: {counts: {sessions: 0}}",
+        b_log=log,
+        b_expect_yaml="expect: {none: true}",
+    )
+    assert outcomes(check(["."])) == {"a.log [latest]": "passed", "b.log [latest]": "error"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("ruleset: 2027.1\nexpect: {none: true}", "there is no ruleset '2027.1'"),
+        ("config: gone.json\nexpect: {none: true}", "gone.json"),
+        ("set: {warnThreshold: 3}\nexpect: {none: true}", "warnThreshold"),
+        ("input_format: word\nexpect: {none: true}", 'there is no format "word"'),
+    ],
+)
+def test_settings_without_sense_are_told_with_the_file_and_line(text: str, said: str, tmp_path: Path) -> None:
+    put(tmp_path, a_jsonl=LOOP, a_expect_yaml=f"# top\n{text}", b_jsonl=LOOP, b_expect_yaml=MEETS)
+    report = check(["."])
+    assert outcomes(report)["b.jsonl [2026.9]"] == "passed"
+    assert report.exit_code() == 2
+    case = report.cases[0]
+    assert case.status is Status.ERROR
+    assert case.reason is not None
+    assert said in case.reason
+    assert (case.place.path, case.place.line) == ("a.expect.yaml", 2)
+
+
+def test_a_mistake_in_a_file_goes_before_all_else(tmp_path: Path) -> None:
+    put(tmp_path, a_jsonl=LOOP, a_expect_yaml="expct: 1", b_txt="no", b_expect_yaml=MEETS)
+    report = check([".", "gone"])
+    assert report.exit_code() == 2
+    assert report.mistakes == ['a.expect.yaml:1:1: unknown key "expct"; did you mean "expect"?']
+    assert report.missing == ["gone: no such file or folder"]
+
+
+def test_an_expectation_that_says_nothing_fails(tmp_path: Path) -> None:
+    put(tmp_path, a_jsonl=LOOP, a_expect_yaml="ruleset: 2026.9")
+    assert check(["."]).exit_code() == 1
+    assert check(["."], update=True).exit_code() == 0
+    assert check(["."]).exit_code() == 0
+
+
+def test_nothing_to_check_is_no_success(tmp_path: Path) -> None:
+    assert check(["."]).exit_code() == 3
+    put(tmp_path, a_jsonl=LOOP)
+    report = check(["."])
+    assert (report.exit_code(), report.exit_code(allow_empty=True)) == (1, 0)
+    assert report.nothing == "nothing says what the transcripts in . must meet: --strict --update writes snapshots"
+
+
+# -- choosing
+
+
+def test_only_chooses_by_a_part_of_the_name_or_a_pattern(tmp_path: Path) -> None:
+    put(tmp_path, a_jsonl=LOOP, a_expect_yaml=MEETS, b_jsonl=LOOP, b_expect_yaml="checks: [{expect: {}, name: x}]\n")
+    assert set(outcomes(check(["."], only=["[2026.9]"]))) == {"a.jsonl [2026.9]"}
+    assert set(outcomes(check(["."], only=["b*"]))) == {"b.jsonl [x]"}
+    assert set(outcomes(check(["."], only=["a.", "x]"]))) == {"a.jsonl [2026.9]", "b.jsonl [x]"}
+    report = check(["."], only=["c"])
+    assert report.nothing == "none of 2 checks meets --only c"
+    assert report.exit_code() == 1
+
+
+def test_rerun_makes_those_that_failed_last_time_until_none_does(tmp_path: Path) -> None:
+    put(tmp_path, a_jsonl=LOOP, a_expect_yaml=MEETS, b_jsonl=LOOP, b_expect_yaml="expect: {none: true}")
+    check(["."])
+    assert set(outcomes(check(["."], rerun=True))) == {"b.jsonl [latest]"}
+    assert set(outcomes(check(["."], rerun=True, over=Settings(ruleset="2026.6")))) == {"b.jsonl [2026.6]"}
+    put(tmp_path, b_expect_yaml=MEETS)
+    assert set(outcomes(check(["."], rerun=True))) == {"b.jsonl [2026.9]"}
+    report = check(["."], rerun=True)
+    assert len(report.cases) == 2
+    assert report.facts["last time"] == "nothing failed: all checks are made"
+    assert (tmp_path / ".loopscan_cache" / ".gitignore").read_text() == "*\n"
+
+
+def test_nothing_is_left_behind_where_nothing_fails(tmp_path: Path) -> None:
+    put(tmp_path, a_jsonl=LOOP, a_expect_yaml=MEETS)
+    check(["."])
+    assert not (tmp_path / ".loopscan_cache").exists()
+
+
+# -- updating
+
+
+def test_update_rewrites_snapshots_alone_and_says_what_changed(tmp_path: Path) -> None:
+    put(
+        tmp_path, a_jsonl=LOOP, a_expect_yaml="# mine\nruleset: 2026.9\nsnapshot: # here\nexpect: {none: true} # no\n"
+    )
+    report = check(["."], update=True)
+    assert report.updated == ["a.expect.yaml"]
+    assert "+  calls: 26" in report.diffs["a.expect.yaml"].splitlines()
+    assert outcomes(report) == {"a.jsonl [2026.9]": "failed"}  # the assertion written by hand still does not hold
+    text = (tmp_path / "a.expect.yaml").read_text()
+    assert text.startswith("# mine\nruleset: 2026.9\nsnapshot: # here\n  sessions: 1\n")
+    assert text.endswith("\nexpect: {none: true} # no\n")
+    again = check(["."], update=True)
+    assert again.updated == []
+    assert again.diffs == {}
+
+
+def test_update_leaves_hand_written_assertions_without_snapshot_alone(tmp_path: Path) -> None:
+    put(tmp_path, a_jsonl=LOOP, a_expect_yaml="expect: {none: true}\n")
+    report = check(["."], update=True)
+    assert report.exit_code() == 1
+    assert (tmp_path / "a.expect.yaml").read_text() == "expect: {none: true}\n"
+
+
+def test_update_writes_what_is_missing_for_named_transcripts_and_with_strict_for_all(tmp_path: Path) -> None:
+    put(tmp_path, a_jsonl=LOOP, b_jsonl=CLEAN, loopscan_checks_yaml="defaults: {ruleset: 2026.9}")
+    assert check(["a.jsonl"], update=True).updated == ["a.expect.yaml"]
+    assert check(["."], update=True).updated == []
+    assert check(["."], update=True, strict=True).updated == ["b.expect.yaml"]
+    assert check(["."], strict=True).exit_code() == 0
+
+
+def test_several_snapshots_of_one_file_are_written_at_once(tmp_path: Path) -> None:
+    text = "checks:\n" + "".join(f"  - ruleset: {name}\n    snapshot:\n" for name in ("2026.6", "2026.9", "latest"))
+    put(tmp_path, a_jsonl=FAILING, a_expect_yaml=text)
+    assert check(["."], update=True).exit_code() == 0
+    assert check(["."]).summary() == "3 passed"
+    assert "error_streak_end" in (tmp_path / "a.expect.yaml").read_text()
+
+
+def test_diff_tells_and_writes_nothing(tmp_path: Path) -> None:
+    put(
+        tmp_path,
+        a_jsonl=LOOP,
+        a_expect_yaml="ruleset: 2026.9\nsnapshot: {sessions: 1, runs: 1, calls: 1, marks: []}\n",
+    )
+    before = (tmp_path / "a.expect.yaml").read_text()
+    report = check(["."], diff=True)
+    assert "-snapshot: {sessions: 1, runs: 1, calls: 1, marks: []}" in report.diffs["a.expect.yaml"]
+    assert report.exit_code() == 1
+    assert (tmp_path / "a.expect.yaml").read_text() == before
+
+
+def test_update_does_not_write_what_other_settings_give_into_a_file_that_has_its_own(tmp_path: Path) -> None:
+    put(tmp_path, a_jsonl=LOOP, a_expect_yaml="ruleset: 2026.9\nsnapshot:\n")
+    with pytest.raises(UsageError, match=r"a\.expect\.yaml asks for by itself"):
+        check(["."], update=True, over=Settings(ruleset="2026.6"))
+
+
+# -- benign folders
+
+
+def benign(folder: str, **settings: Any) -> CheckReport:
+    return check([], benign=[BenignFolder(folder, settings.pop("max_warnings", 0), settings)])
+
+
+def test_a_block_in_a_benign_folder_is_a_false_alarm(tmp_path: Path) -> None:
+    put(tmp_path, good__a_jsonl=LOOP, good__b_jsonl=CLEAN)
+    report = benign("good", ruleset="2026.9", max_warnings=1)
+    assert report.summary() == "2 passed, 1 failed"
+    (case,) = (case for case in report.cases if case.status is Status.FAILED)
+    assert case.group == "good/a.jsonl"
+    assert case.reason is not None
+    assert case.reason.startswith("false alarm on a benign session: block generic_repeat · count 20")
+    assert {finding.rule for finding in case.findings} == {"generic_repeat"}
+    assert "● block generic_repeat" in case.text
+
+
+def test_warnings_of_a_benign_folder_are_counted_against_the_limit(tmp_path: Path) -> None:
+    put(tmp_path, good__a_jsonl=FIXTURES / "sessions" / "steering.jsonl", good__b_jsonl=CLEAN)
+    assert benign("good").exit_code() == 1
+    assert benign("good", max_warnings=1).exit_code() == 0
+    assert benign("good").cases[-1].reason == "1 warnings on benign sessions, where at most 0 are borne"
+
+
+def test_an_empty_benign_folder_is_no_success(tmp_path: Path) -> None:
+    (tmp_path / "good").mkdir()
+    assert benign("good").exit_code() == 1
+    assert benign("gone").exit_code() == 3

@@ -1,0 +1,205 @@
+"""``loopscan check``: exit codes, what goes where, and reports that are valid."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import jsonschema
+import pytest
+from typer.testing import CliRunner
+
+from loopscan.cli.main import app
+from loopscan.cli.schema import SCHEMAS, load
+from loopscan.errors import LoopscanError
+from tests.checks.files import CLEAN, FIXTURES, LOOP, put
+
+MEETS = "ruleset: 2026.9\nexpect: {outcomes: {outcome: run_end}}\n"
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+    (tmp_path / ".git").mkdir()
+
+
+def run(*args: str, env: dict[str, str] | None = None) -> tuple[int, str, str]:
+    """Run ``loopscan check`` and return the exit code, standard output and standard error."""
+    made = CliRunner().invoke(app, ["check", *args], env=env)
+    if isinstance(made.exception, LoopscanError):  # the entry point says it in one line
+        return made.exception.exit_code, made.stdout, f"{made.stderr}loopscan: error: {made.exception}\n"
+    if made.exception is not None and not isinstance(made.exception, SystemExit):
+        raise made.exception
+    return made.exit_code, made.stdout, made.stderr
+
+
+def test_the_folder_is_checked_by_default(tmp_path: Path) -> None:
+    put(tmp_path, a_jsonl=LOOP, a_expect_yaml=MEETS)
+    assert run() == (0, "1 check: 1 passed\n", "")
+    assert run("-v")[1].startswith("PASSED  a.jsonl [2026.9]  a.expect.yaml:1\n")
+
+
+def test_a_failure_says_what_where_and_why(tmp_path: Path) -> None:
+    put(tmp_path, a_jsonl=LOOP, a_expect_yaml="ruleset: 2026.9\nexpect: {at_most: [{kind: block, times: 1}]}")
+    code, out, err = run("a.jsonl")
+    assert (code, err) == (1, "")
+    assert out.splitlines()[:7] == [
+        "FAILED  a.jsonl [2026.9]  a.expect.yaml:1",
+        "  at_most: 2 instead of 1 marks",
+        "    expected  at most 1: block",
+        "    found     2; the first beyond is block generic_repeat · count 21 · threshold 20 · read · run 0, batch"
+        " 21, call 21 · 1 blocked",
+        "    at        a.jsonl:48",
+        "    why       read was called 21 times with the same arguments and the same outcome; from 20 on the engine"
+        " blocks",
+        "",
+    ]
+    assert out.endswith("\n1 check: 1 failed\n")
+
+
+def test_what_is_wrong_goes_to_standard_error_a_line_each(tmp_path: Path) -> None:
+    put(tmp_path, a_jsonl=LOOP, a_expect_yaml="exect: {}", b_jsonl=LOOP, b_expect_yaml=MEETS)
+    code, out, err = run(".", "gone")
+    assert code == 2
+    assert err.splitlines() == [
+        'loopscan: error: a.expect.yaml:1:1: unknown key "exect"; did you mean "expect"?',
+        "loopscan: error: gone: no such file or folder",
+    ]
+    assert out == "1 check: 1 passed\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "code"),
+    [
+        (["gone"], 3),
+        (["gone", "--skip-errors"], 3),  # nothing was checked
+        (["."], 3),
+        ([".", "--allow-empty"], 0),
+        (["a.jsonl"], 1),
+        (["--strict"], 1),
+        (["--only", "x"], 1),
+        (["--ruleset", "2027"], 2),
+        (["--set", "warnThreshold=2"], 2),
+        (["--max-warnings", "-1"], 2),
+        (["--baseline", "b.json"], 2),
+        (["--baseline", "b.json", "--only", "x"], 2),
+        (["--format", "csv"], 2),
+        (["--job-summary"], 2),
+    ],
+)
+def test_the_exit_code(args: list[str], code: int, tmp_path: Path) -> None:
+    if {"a.jsonl", "--strict", "--only", "--set"} & set(args):
+        put(tmp_path, a_jsonl=LOOP)
+    if {"--only", "--set"} & set(args):
+        put(tmp_path, a_expect_yaml=MEETS)
+    found, _, err = run(*args)
+    assert found == code
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(("value", "code"), [("true", 2), ("1", 2), ("yes", 2), ("", 0), ("false", 0), ("0", 0)])
+def test_update_is_refused_in_ci(value: str, code: int, tmp_path: Path) -> None:
+    put(tmp_path, a_jsonl=LOOP)
+    found, _, err = run("a.jsonl", "--update", env={"CI": value})
+    assert found == code
+    assert (tmp_path / "a.expect.yaml").exists() == (code == 0)
+    assert ("refused in CI" in err) == (code == 2)
+
+
+def test_update_shows_what_it_changed(tmp_path: Path) -> None:
+    put(tmp_path, a_jsonl=CLEAN)
+    code, out, err = run("a.jsonl", "--update", "--ruleset", "2026.9")
+    assert (code, err) == (0, "loopscan: wrote a.expect.yaml\n")
+    assert '+ruleset: "2026.9"' in out.splitlines()
+    assert run() == (0, "1 check: 1 passed\n", "")
+
+
+def test_benign_folders_from_the_command_line(tmp_path: Path) -> None:
+    put(tmp_path, good__a_jsonl=CLEAN, bad__b_jsonl=LOOP)
+    assert run("--benign", "good")[:2] == (0, "2 checks: 2 passed\n")
+    code, out, _ = run("--benign", "bad", "--max-warnings", "5", "--ruleset", "2026.9")
+    assert code == 1
+    assert "false alarm on a benign session: block generic_repeat" in out
+
+
+def test_a_baseline_lets_known_marks_pass_and_new_ones_fail(tmp_path: Path) -> None:
+    put(tmp_path, logs__a_jsonl=LOOP)
+    code, out, err = run("--baseline", "b.json", "--update", "logs")
+    assert (code, err) == (0, "loopscan: wrote b.json\n")
+    assert "the baseline knows 4 marks of 1 session with 26 calls" in out
+    assert run("--baseline", "b.json", "logs")[0] == 0
+    put(tmp_path, logs__c_jsonl=FIXTURES / "detectors" / "export-poll.jsonl")
+    code, out, _ = run("--baseline", "b.json", "logs")
+    assert code == 1
+    assert "● block known_poll_no_progress" in out
+    assert "baseline: 4 new marks, 4 in the baseline\n" in out
+    (tmp_path / "logs" / "a.jsonl").unlink()
+    code, out, err = run("--baseline", "b.json", "--update", "logs")
+    assert code == 0
+    assert "4 marks taken in" in out
+    assert "4 marks dropped" in out
+
+
+def test_a_baseline_is_not_written_from_what_could_not_be_read(tmp_path: Path) -> None:
+    put(tmp_path, logs__a_jsonl=LOOP)
+    code, out, err = run("--baseline", "b.json", "--update", "logs", "gone")
+    assert code == 3
+    assert not (tmp_path / "b.json").exists()
+    assert "not written" in out
+    assert "gone: no such file or folder" in err
+    assert run("--baseline", "b.json", "--update", "logs", "gone", "--skip-errors")[0] == 0
+
+
+def test_every_format_says_which_checks_failed(tmp_path: Path) -> None:
+    put(tmp_path, a_jsonl=LOOP, a_expect_yaml="expect: {none: true}", b_jsonl=LOOP, b_expect_yaml=MEETS)
+    put(tmp_path, c_jsonl=LOOP, c_expect_yaml="skip: later\nexpect: {none: true}")
+    summary = tmp_path / "summary.md"
+    formats = ("json", "junit", "sarif", "gitlab", "tap", "markdown", "github", "text")
+    outputs = [word for name in formats for word in ("-o", f"{name}={name}.out")]
+    code, _, _ = run(*outputs, "--job-summary", env={"GITHUB_STEP_SUMMARY": str(summary)})
+    assert code == 1
+    said = {name: (tmp_path / f"{name}.out").read_text(encoding="utf-8") for name in formats}
+    data = json.loads(said["json"])
+    jsonschema.validate(data, load("check"))
+    assert data["totals"] == {"checks": 3, "passed": 1, "failed": 1, "error": 0, "skipped": 1}
+    suite = ElementTree.fromstring(said["junit"])
+    cases = {
+        (case.get("classname"), case.get("name")): [child.tag for child in case] for case in suite.iter("testcase")
+    }
+    assert sorted(len(tags) for tags in cases.values()) == [0, 1, 1]
+    (result, *_) = json.loads(said["sarif"])["runs"][0]["results"]
+    assert result["ruleId"] == "unexpected_mark"
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "a.jsonl"
+    assert json.loads(said["gitlab"])[0]["location"]["path"] == "a.jsonl"
+    assert said["github"].startswith("::error file=a.jsonl,line=")
+    assert "# SKIP later" in said["tap"]
+    assert "not ok 1" in said["tap"]
+    assert "a.jsonl" in said["markdown"]
+    assert summary.read_text(encoding="utf-8") == said["markdown"]
+    assert said["text"].startswith("FAILED  a.jsonl [latest]")
+
+
+def test_nothing_of_a_hostile_transcript_is_printed_raw(tmp_path: Path) -> None:
+    put(tmp_path, a_jsonl=FIXTURES / "hostile" / "escapes.jsonl", a_expect_yaml="expect: {none: true}")
+    for name in ("text", "json", "junit", "sarif", "gitlab", "tap", "markdown", "github"):
+        code, out, err = run("--format", name)
+        assert code == 1
+        assert not set("\x1b\x07\x9b\u202e") & set(out + err)
+        assert all(not line.startswith("::") or name == "github" for line in out.splitlines())
+
+
+@pytest.mark.parametrize("name", list(SCHEMAS))
+def test_every_schema_is_printed_and_valid(name: str) -> None:
+    made = CliRunner().invoke(app, ["schema", name])
+    assert made.exit_code == 0
+    schema = json.loads(made.stdout)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert schema["$id"].startswith("urn:loopscan:")
+
+
+def test_a_schema_that_does_not_exist_is_said() -> None:
+    made = CliRunner().invoke(app, ["schema", "expct"])
+    assert "did you mean expect?" in str(made.exception)
