@@ -23,7 +23,9 @@ def check_benign(folder: BenignFolder, *, jobs: int = 1, previews: bool = True, 
 
     A session fails by a block or the end of a run; warnings are counted over the whole folder.
     """
-    task = Task(folder.folder, (folder.folder,), f"benign, {label(folder.settings)}", folder.settings)
+    task = Task(
+        folder.folder, (folder.folder,), f"benign, {label(folder.settings)}", folder.settings, part_of=folder.key
+    )
     try:
         report = carry_out(planned(task, previews=previews), jobs=jobs, debug=debug)
     except LoopscanError as error:
@@ -58,7 +60,8 @@ def _session(task: Task, session: SessionReport, marks: list[FoundMark], report:
         return Checked(own, case, counts=counts)
     more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
     reason = f"false alarm on a benign session: {words(wrong[0].row)}{more}"
-    ran = [run for run in session.runs if any(mark.run is run for mark in wrong)]
+    numbers = {mark.run.run for mark in wrong}
+    ran = [run for run in session.runs if run.run in numbers]
     timeline = timeline_text(session, ran, Options(previews=previews))
     text = f"  why       {why_found(wrong[0], report)}\n\n{timeline}"
     return Checked(own, replace(case, status=Status.FAILED, reason=reason, text=text), counts=counts, code=FAILED)

@@ -18,7 +18,7 @@ from loopscan.checks.run import FAILED, UNREADABLE, Checked, run
 from loopscan.checks.schema import Settings
 from loopscan.checks.tasks import BenignFolder, Task
 from loopscan.checks.update import expectation_beside, new_file, rewritten
-from loopscan.errors import ConfigError, InputError, UsageError
+from loopscan.errors import InputError, LoopscanError, UsageError
 from loopscan.findings import Status
 from loopscan.sanitize import clean
 from loopscan.transcripts.discover import discover
@@ -51,17 +51,16 @@ def check(
     tells what it would write. ``jobs`` is the number of processes; it changes nothing in the report.
 
     What is wrong with one file or path is in the report, and everything else is still checked. Raises
-    :class:`UsageError` where ``update`` and ``over`` contradict each other, and for a file that cannot be written.
+    :class:`UsageError` where ``update`` and ``over`` contradict each other.
     """
     found = find(paths, over=over, strict=strict)
     folders = [*benign, *found.benign]
     report = CheckReport(mistakes=found.mistakes, missing=found.missing)
     tasks = [task for task in found.tasks if _chosen(task.id, only)]
     folders = [folder for folder in folders if _chosen(folder.folder, only)]
-    before = failed_last_time()
+    before = _before(report, needed=rerun)
     if rerun:
-        tasks = _again(tasks, before, report)
-        folders = [] if "last time" not in report.facts else folders
+        tasks, folders = _again(tasks, folders, before, report)
     if update and over is not None and over.model_fields_set:
         _refuse_contradiction(tasks)
     for checked in run(tasks, jobs=jobs, previews=previews, update=update, debug=debug):
@@ -74,7 +73,10 @@ def check(
         _write_snapshots(report, over, update=update)
     if not report.checked:
         report.nothing, report.nothing_code = _nothing(found, paths, only)
-    remember(report.checked, before)
+    try:
+        remember(report.checked, before)
+    except UsageError as error:
+        report.notes.append(f"{error}: --rerun will not know what failed")
     return report
 
 
@@ -82,13 +84,29 @@ def _chosen(name: str, only: Sequence[str]) -> bool:
     return not only or any(pattern in name or fnmatch.fnmatchcase(name, pattern) for pattern in only)
 
 
-def _again(tasks: list[Task], before: frozenset[str], report: CheckReport) -> list[Task]:
-    """Return the tasks that failed last time; all of them if none did."""
+def _before(report: CheckReport, *, needed: bool) -> frozenset[str]:
+    """Return which checks failed last time; what cannot be read matters only where it is ``needed``."""
+    try:
+        return failed_last_time()
+    except UsageError as error:
+        if needed:
+            raise
+        report.notes.append(f"{error}")
+        return frozenset()
+
+
+def _again(
+    tasks: list[Task], folders: list[BenignFolder], before: frozenset[str], report: CheckReport
+) -> tuple[list[Task], list[BenignFolder]]:
+    """Return the checks and benign folders that failed last time; all of them if none did."""
     failed = [task for task in tasks if task.key in before]
-    report.facts["last time"] = (
-        f"{len(failed)} of {len(tasks)} checks failed" if failed else "nothing failed: all checks are made"
-    )
-    return failed or tasks
+    again = [folder for folder in folders if folder.key in before]
+    if not failed and not again:
+        report.facts["last time"] = "nothing failed: all checks are made"
+        return tasks, folders
+    words = f"{len(failed)} of {len(tasks)} checks failed"
+    report.facts["last time"] = words + (f", and {len(again)} of {len(folders)} benign folders" if again else "")
+    return failed, again
 
 
 def _refuse_contradiction(tasks: Iterable[Task]) -> None:
@@ -122,19 +140,23 @@ def _write_snapshots(report: CheckReport, over: Settings | None, *, update: bool
     by_file: dict[str, list[int]] = {}
     for place, checked in enumerate(report.checked):
         if checked.snapshot is not None and checked.task.snapshots:
-            file = checked.task.file or str(expectation_beside(Path(checked.task.transcript)))
+            try:
+                file = checked.task.file or str(expectation_beside(Path(checked.task.transcript)))
+            except UsageError as error:
+                report.mistakes.append(str(error))
+                continue
             by_file.setdefault(file, []).append(place)
     for file, places in by_file.items():
         try:
             old, new = _texts(file, [report.checked[place] for place in places], over)
-        except ConfigError as error:
+            report.diffs[file] = _diff(file, old, new)
+            if not update:
+                continue
+            with whole_file(file) as stream:
+                stream.write(new.encode())
+        except LoopscanError as error:
             report.mistakes.append(str(error))
             continue
-        report.diffs[file] = _diff(file, old, new)
-        if not update:
-            continue
-        with whole_file(file) as stream:
-            stream.write(new.encode())
         report.updated.append(file)
         for place in places:
             report.checked[place] = _written(report.checked[place])

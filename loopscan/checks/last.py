@@ -39,7 +39,9 @@ def remember(checked: Iterable[Checked], before: Set[str], folder: Path = FOLDER
 
     Raises :class:`UsageError` if it cannot be written.
     """
-    made = {each.task.key: each.code for each in checked}
+    made: dict[str, int] = {}
+    for each in checked:
+        made[each.task.key] = made.get(each.task.key, 0) or each.code
     failed = sorted({each for each in before if each not in made} | {each for each, code in made.items() if code})
     if not failed and not folder.exists():
         return

@@ -57,6 +57,8 @@ class Task:
     """Why it is not made now."""
     fault: Fault | None = None
     """Why it cannot be made."""
+    part_of: str | None = None
+    """The key of the folder whose sessions are checked together, if it is one of them."""
 
     @property
     def id(self) -> str:
@@ -66,7 +68,7 @@ class Task:
     @property
     def key(self) -> str:
         """What stays the same when settings go over it: the transcript, and the place that says what it must meet."""
-        return json.dumps([self.transcript, self.file, *self.within])
+        return self.part_of or json.dumps([self.transcript, self.file, *self.within])
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,11 @@ class BenignFolder:
     settings: Mapping[str, Any] = field(default_factory=dict)
     file: str | None = None
     """The file that says so."""
+
+    @property
+    def key(self) -> str:
+        """What it is remembered by, as :attr:`Task.key`."""
+        return json.dumps([self.folder, "benign"])
 
 
 def placed(settings: Settings, folder: Path) -> Settings:

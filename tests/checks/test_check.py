@@ -174,6 +174,53 @@ def test_rerun_makes_those_that_failed_last_time_until_none_does(tmp_path: Path)
     assert (tmp_path / ".loopscan_cache" / ".gitignore").read_text() == "*\n"
 
 
+def test_rerun_knows_benign_folders(tmp_path: Path) -> None:
+    put(
+        tmp_path,
+        loopscan_checks_yaml="benign: [{folder: good}, {folder: bad}]",
+        good__a_jsonl=CLEAN,
+        bad__b_jsonl=LOOP,
+    )
+    put(tmp_path, bad__c_jsonl=CLEAN, a_jsonl=LOOP, a_expect_yaml=MEETS)
+    assert len(check(["."]).cases) == 6
+    again = check(["."], rerun=True)
+    assert {case.group for case in again.cases} == {"bad/b.jsonl", "bad/c.jsonl", "bad"}
+    assert again.facts["last time"] == "0 of 1 checks failed, and 1 of 2 benign folders"
+
+
+def test_a_damaged_memory_matters_to_rerun_alone(tmp_path: Path) -> None:
+    put(tmp_path, a_jsonl=LOOP, a_expect_yaml=MEETS)
+    (tmp_path / ".loopscan_cache").mkdir()
+    (tmp_path / ".loopscan_cache" / "failed-checks.json").write_text("{")
+    with pytest.raises(UsageError, match=r"failed-checks\.json cannot be read; remove it"):
+        check(["."], rerun=True)
+    report = check(["."])
+    assert report.exit_code() == 0
+    assert len(report.notes) == 1
+    assert check(["."], rerun=True).exit_code() == 0
+
+
+def test_where_nothing_can_be_remembered_the_checks_are_made(tmp_path: Path) -> None:
+    put(tmp_path, a_jsonl=LOOP, a_expect_yaml="expect: {none: true}")
+    (tmp_path / ".loopscan_cache").write_text("a file is in the way")
+    report = check(["."])
+    assert report.exit_code() == 1
+    assert "--rerun will not know what failed" in report.notes[-1]
+
+
+def test_one_file_that_cannot_be_written_does_not_stop_the_others(tmp_path: Path) -> None:
+    put(tmp_path, a_jsonl=LOOP, a_expect_yaml="", a_jsonl_expect_yaml="skip: x\n", b_jsonl=CLEAN)
+    put(tmp_path, c_expect_yaml="transcript: c.d.jsonl\n", c_d_jsonl=CLEAN)
+    (tmp_path / "a.expect.yaml").write_text("transcript: c.d.jsonl\nexpect: {none: true}\n")
+    (tmp_path / "a.jsonl.expect.yaml").write_text("transcript: c.d.jsonl\nexpect: {none: true}\n")
+    report = check(["a.jsonl", "b.jsonl"], update=True)
+    assert report.updated == ["b.expect.yaml"]
+    assert report.mistakes == [
+        "a.jsonl.expect.yaml is there already, and is about something else: name a.jsonl in it"
+    ]
+    assert report.exit_code() == 2
+
+
 def test_nothing_is_left_behind_where_nothing_fails(tmp_path: Path) -> None:
     put(tmp_path, a_jsonl=LOOP, a_expect_yaml=MEETS)
     check(["."])
