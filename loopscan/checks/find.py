@@ -209,7 +209,7 @@ class _Search:
         for within, check in _checks_of(file):
             layers = [placed(each, path.parent) for each in ([file, check] if within else [file])]
             settings = self._resolved(path.parent, *layers)
-            expect = _joined(file.expect, check.expect) if within else file.expect
+            expect = _joined(file.expect, check.expect if within else None)
             snapshots = "snapshot" in check.model_fields_set or expect is None
             skip = self._skip(settings, document, within)
             fault = None
@@ -348,9 +348,10 @@ def _checks_of(file: ExpectFile) -> Iterator[tuple[tuple[object, ...], Check]]:
 
 def _joined(outer: Expect | None, own: Expect | None) -> Expect | None:
     """Return the assertions of a check: what it says itself goes over what stands above all checks."""
-    if outer is None or own is None:
-        return outer if own is None else own
-    return outer.model_copy(update={name: getattr(own, name) for name in own.model_fields_set})
+    joined = outer if own is None else own
+    if outer is not None and own is not None:
+        joined = outer.model_copy(update={name: getattr(own, name) for name in own.model_fields_set})
+    return joined if joined is not None and joined.asserts() else None
 
 
 def _lies(path: str | Path, under: Path | None) -> bool:

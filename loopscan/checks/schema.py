@@ -8,9 +8,18 @@ from __future__ import annotations
 
 import difflib
 import re
-from typing import Annotated, Any, Final, Literal, TypeVar, get_args
+from typing import Annotated, Any, Final, Literal, Self, TypeVar, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, ValidationError, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    Strict,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
 
 from loopscan.checks.document import Document, WrittenFloat, WrittenInt
 from loopscan.errors import ConfigError
@@ -47,12 +56,32 @@ def _figure(value: object) -> object:
 
 _TEXT_SCHEMA = WithJsonSchema({"type": ["string", "number"]})
 Text = Annotated[str, BeforeValidator(_written), _TEXT_SCHEMA]
-Texts = Annotated[list[Text], BeforeValidator(_listed, json_schema_input_type=Text | list[Text])]
+#: Of a list: without an item it would say nothing.
+_SOME = Field(min_length=1)
+Texts = Annotated[
+    list[Text], _SOME, BeforeValidator(_listed, json_schema_input_type=Text | Annotated[list[Text], _SOME])
+]
 Whole = Annotated[int, Field(ge=0)]
 _Kind = Annotated[Kind, Strict(False)]
+_Kinds = Annotated[
+    list[_Kind], _SOME, BeforeValidator(_listed, json_schema_input_type=_Kind | Annotated[list[_Kind], _SOME])
+]
 _Detector = Annotated[Detector, Strict(False)]
+_Detectors = Annotated[
+    list[_Detector],
+    _SOME,
+    BeforeValidator(_listed, json_schema_input_type=_Detector | Annotated[list[_Detector], _SOME]),
+]
 _Level = Annotated[Level, Strict(False)]
+_Levels = Annotated[
+    list[_Level], _SOME, BeforeValidator(_listed, json_schema_input_type=_Level | Annotated[list[_Level], _SOME])
+]
 _Outcome = Literal["completed", "interrupted", "run_end", "error_streak_end", "unknown_tool_stop", "compaction_abort"]
+_Outcomes = Annotated[
+    list[_Outcome],
+    _SOME,
+    BeforeValidator(_listed, json_schema_input_type=_Outcome | Annotated[list[_Outcome], _SOME]),
+]
 
 
 class _Model(BaseModel):
@@ -61,19 +90,26 @@ class _Model(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
+class _Some(_Model):
+    """What would say nothing without any key."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if not self.model_fields_set:
+            raise ValueError("says nothing")
+        return self
+
+
 class Pattern(_Model):
     """Fields of a mark; a mark meets the pattern if all fields that are given are equal, or one of a list."""
 
     session: Texts | None = None
     run: Whole | None = Field(None, description="Counts from 0 within the session.")
-    kind: Annotated[list[_Kind], BeforeValidator(_listed, json_schema_input_type=_Kind | list[_Kind])] | None = None
-    detector: (
-        Annotated[list[_Detector], BeforeValidator(_listed, json_schema_input_type=_Detector | list[_Detector])]
-        | None
-    ) = None
-    level: Annotated[list[_Level], BeforeValidator(_listed, json_schema_input_type=_Level | list[_Level])] | None = (
-        None
-    )
+    kind: _Kinds | None = None
+    detector: _Detectors | None = None
+    level: _Levels | None = None
     count: Whole | None = None
     threshold: Whole | None = None
     batch: Whole | None = Field(None, description="Counts from 0 within the run.")
@@ -118,7 +154,7 @@ class First(Pattern):
 class RunIs(_Model):
     """What must have become of a run, or of every run that ``session`` and ``run`` name."""
 
-    outcome: Annotated[list[_Outcome], BeforeValidator(_listed, json_schema_input_type=_Outcome | list[_Outcome])]
+    outcome: _Outcomes
     session: Texts | None = None
     run: Whole | None = None
 
@@ -147,7 +183,7 @@ class Figure(_Model):
 _Figure = Annotated[Figure, BeforeValidator(_figure, json_schema_input_type=float | Figure)]
 
 
-class NotReached(_Model):
+class NotReached(_Some):
     """What would not have been reached, in all runs together; an upper bound of what is saved."""
 
     calls: _Figure | None = None
@@ -156,7 +192,7 @@ class NotReached(_Model):
     seconds: _Figure | None = None
 
 
-class Counts(_Model):
+class Counts(_Some):
     """What the transcript must hold, so that a reader that loses some is noticed."""
 
     sessions: Whole | None = None
@@ -165,25 +201,32 @@ class Counts(_Model):
     problems: Whole | None = Field(None, description="Lines that could not be used.")
 
 
-class Expect(_Model):
+_Patterns = Annotated[list[Pattern], _SOME]
+_Nones = Annotated[
+    _Patterns, BeforeValidator(_intervening, json_schema_input_type=Literal[True] | Pattern | _Patterns)
+]
+_Runs = Annotated[
+    list[RunIs], _SOME, BeforeValidator(_listed, json_schema_input_type=RunIs | Annotated[list[RunIs], _SOME])
+]
+
+
+class Expect(_Some):
     """Assertions; all must hold."""
 
     exact: list[Pattern] | None = Field(None, description="The marks, each in its place, and no others.")
-    none: (
-        Annotated[
-            list[Pattern],
-            BeforeValidator(_intervening, json_schema_input_type=Literal[True] | Pattern | list[Pattern]),
-        ]
-        | None
-    ) = Field(None, description="No such mark; true: none at all, but for the arming of a guard.")
-    at_least: list[AtLeast] | None = None
-    at_most: list[AtMost] | None = None
+    none: _Nones | None = Field(None, description="No such mark; true: none at all, but for the arming of a guard.")
+    at_least: Annotated[list[AtLeast], _SOME] | None = None
+    at_most: Annotated[list[AtMost], _SOME] | None = None
     first: First | None = None
-    outcomes: Annotated[list[RunIs], BeforeValidator(_listed, json_schema_input_type=RunIs | list[RunIs])] | None = (
-        Field(None, description="What became of runs.")
-    )
+    outcomes: _Runs | None = Field(None, description="What became of runs.")
     not_reached: NotReached | None = None
     counts: Counts | None = None
+
+    def asserts(self) -> bool:
+        """Tell whether there is something that could fail: what is null says nothing."""
+        parts = (self.exact, self.none, self.at_least, self.at_most, self.first, self.outcomes)
+        figures = [value for each in (self.not_reached, self.counts) if each is not None for _, value in each]
+        return any(each is not None for each in (*parts, *figures))
 
 
 class SnapshotMark(_Model):
@@ -256,7 +299,7 @@ class ExpectFile(Check):
     transcript: Texts | None = Field(
         None, description="Files or folders, relative to this file; the one beside it of the same name by default."
     )
-    checks: list[Check] | None = Field(
+    checks: Annotated[list[Check], _SOME] | None = Field(
         None, description="Several checks of it; what stands above them counts for each."
     )
 
@@ -356,6 +399,8 @@ def _said(error: Any) -> str:  # noqa: ANN401
             close = difflib.get_close_matches(str(error["input"])[:80], known, 1, 0.6)
             hint = f'; did you mean "{close[0]}"?' if close else ""
             return f"must be one of {', '.join(known)}{hint}"
+        case "too_short":
+            return "must not be empty: it would say nothing"
         case "greater_than_equal":
             return f"must be at least {context['ge']}"
         case "value_error":

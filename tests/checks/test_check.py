@@ -133,8 +133,9 @@ def test_a_mistake_in_a_file_goes_before_all_else(tmp_path: Path) -> None:
     assert report.missing == ["gone: no such file or folder"]
 
 
-def test_an_expectation_that_says_nothing_fails(tmp_path: Path) -> None:
-    put(tmp_path, a_jsonl=LOOP, a_expect_yaml="ruleset: 2026.9")
+@pytest.mark.parametrize("text", ["ruleset: 2026.9", "expect: {none: null}", "expect: {counts: {calls: null}}", ""])
+def test_an_expectation_that_says_nothing_fails(text: str, tmp_path: Path) -> None:
+    put(tmp_path, a_jsonl=LOOP, a_expect_yaml=text)
     assert check(["."]).exit_code() == 1
     assert check(["."], update=True).exit_code() == 0
     assert check(["."]).exit_code() == 0
@@ -152,7 +153,13 @@ def test_nothing_to_check_is_no_success(tmp_path: Path) -> None:
 
 
 def test_only_chooses_by_a_part_of_the_name_or_a_pattern(tmp_path: Path) -> None:
-    put(tmp_path, a_jsonl=LOOP, a_expect_yaml=MEETS, b_jsonl=LOOP, b_expect_yaml="checks: [{expect: {}, name: x}]\n")
+    put(
+        tmp_path,
+        a_jsonl=LOOP,
+        a_expect_yaml=MEETS,
+        b_jsonl=LOOP,
+        b_expect_yaml="checks: [{expect: {counts: {calls: 26}}, name: x}]\n",
+    )
     assert set(outcomes(check(["."], only=["[2026.9]"]))) == {"a.jsonl [2026.9]"}
     assert set(outcomes(check(["."], only=["b*"]))) == {"b.jsonl [x]"}
     assert set(outcomes(check(["."], only=["a.", "x]"]))) == {"a.jsonl [2026.9]", "b.jsonl [x]"}

@@ -83,7 +83,13 @@ def test_a_glob_that_meets_nothing_is_a_failing_task(tmp_path: Path) -> None:
 
 def test_several_transcripts_of_one_name_must_be_told_apart(tmp_path: Path) -> None:
     other = FIXTURES / "gemini" / "garden-plan.json"
-    put(tmp_path, a_jsonl=LOOP, a_json=other, a_expect_yaml="expect: {none: true}", a_jsonl_expect_yaml="expect: {}")
+    put(
+        tmp_path,
+        a_jsonl=LOOP,
+        a_json=other,
+        a_expect_yaml="expect: {none: true}",
+        a_jsonl_expect_yaml="expect: {none: true}",
+    )
     found = find(["."])
     assert found.mistakes == [
         'a.expect.yaml:1:1: several files are called so (a.json, a.jsonl): say which by "transcript"'
@@ -108,7 +114,7 @@ def test_several_transcripts_can_be_replayed_together(tmp_path: Path) -> None:
         tmp_path,
         sub__a_jsonl=LOOP,
         log_jsonl=CLEAN,
-        sub__x_expect_yaml="transcript: [a.jsonl, ../log.jsonl]\nexpect: {}",
+        sub__x_expect_yaml="transcript: [a.jsonl, ../log.jsonl]\nexpect: {none: true}",
     )
     assert find(["sub"]).tasks[0].paths == ("sub/a.jsonl", "log.jsonl")
 
@@ -165,7 +171,7 @@ def test_a_check_that_requires_another_ruleset_is_skipped(tmp_path: Path) -> Non
 
 
 def test_a_requirement_without_sense_is_told_with_its_place(tmp_path: Path) -> None:
-    put(tmp_path, a_jsonl=LOOP, a_expect_yaml='expect: {}\nrequires:\n  ruleset: ">=2027"\n')
+    put(tmp_path, a_jsonl=LOOP, a_expect_yaml='expect: {none: true}\nrequires:\n  ruleset: ">=2027"\n')
     assert find(["."]).mistakes[0].startswith('a.expect.yaml:3:12: ">=2027" is no comparison with a ruleset')
 
 
