@@ -6,7 +6,11 @@ from the published releases; where a number is configurable it is the default.
 
 from __future__ import annotations
 
+import operator
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 from loopscan.errors import UsageError
 
@@ -106,3 +110,31 @@ def ruleset(name: str) -> Ruleset:
     except KeyError:
         known = ", ".join(f"{known} ({each.covers})" for known, each in RULESETS.items())
         raise UsageError(f"there is no ruleset {name!r}; known: {known}") from None
+
+
+_COMPARE: Final[Mapping[str, Callable[[int, int], bool]]] = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    "==": operator.eq,
+    "!=": operator.ne,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+_COMPARISON: Final = rf" *({'|'.join(_COMPARE)}) *({'|'.join(map(re.escape, RULESETS))}) *"
+#: Comparisons of rulesets by age, as a regular expression: ``>=2026.6, <latest``.
+COMPARISONS: Final = f"{_COMPARISON}(,{_COMPARISON})*"
+
+
+def ruleset_meets(name: str, comparisons: str) -> bool:
+    """Tell whether the ruleset ``name`` is in a range such as ``>=2026.6, <latest``; they are ordered by age.
+
+    Raises :class:`ValueError` for what is no comparison with one of them.
+    """
+    age = {known: at for at, known in enumerate(RULESETS)}
+    met = name in age
+    for part in comparisons.split(","):
+        found = re.fullmatch(_COMPARISON, part)
+        if found is None:
+            raise ValueError(f"must be comparisons with {', '.join(RULESETS)}, such as >=2026.9")
+        met = met and _COMPARE[found[1]](age[name], age[found[2]])
+    return met

@@ -15,6 +15,7 @@ from loopscan.fingerprints import fingerprints
 from loopscan.marks import Level
 from loopscan.replayer import carry_out
 from loopscan.report import Report, SessionReport
+from loopscan.reports.phrases import counted
 from loopscan.sanitize import clean
 
 
@@ -43,7 +44,7 @@ def check_benign(folder: BenignFolder, *, jobs: int = 1, previews: bool = True, 
     for mark in found_marks(report):
         by_session.setdefault(id(mark.session), []).append(mark)
     checked += [_session(task, each, by_session.get(id(each), []), report, previews) for each in report.sessions]
-    return [*checked, _warnings(task, report, folder.max_warnings)]
+    return checked if report.complaints() else [*checked, _warnings(task, report, folder.max_warnings)]
 
 
 def _session(task: Task, session: SessionReport, marks: list[FoundMark], report: Report, previews: bool) -> Checked:
@@ -86,6 +87,6 @@ def _warnings(task: Task, report: Report, most: int) -> Checked:
         reason = f"{len(found)} of at most {most}"
         return Checked(own, Case(own.transcript, own.name, Status.PASSED, Place(own.transcript), reason))
     text = "\n".join(f"  {clean(mark.session.source)}: {words(mark.row)}" for mark in found[:20])
-    what = f"{len(found)} warnings on benign sessions, where at most {most} are borne"
+    what = f"{counted(len(found), 'warning')} on benign sessions, where {most} may be"
     checked = failed(own, "too_many_warnings", what, FAILED)
     return replace(checked, case=replace(checked.case, text=text))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,12 +14,14 @@ from loopscan.checks.benign import check_benign
 from loopscan.checks.document import read
 from loopscan.checks.find import Found, find
 from loopscan.checks.last import failed_last_time, remember
+from loopscan.checks.marks import written
+from loopscan.checks.mistakes import Mistake, Mistakes
 from loopscan.checks.report import CheckReport
 from loopscan.checks.run import FAILED, UNREADABLE, Checked, run
 from loopscan.checks.schema import Settings
 from loopscan.checks.tasks import BenignFolder, Task
 from loopscan.checks.update import expectation_beside, new_file, rewritten
-from loopscan.errors import InputError, LoopscanError, UsageError
+from loopscan.errors import InputError, UsageError
 from loopscan.findings import Status
 from loopscan.sanitize import clean
 from loopscan.transcripts.discover import discover
@@ -71,6 +74,10 @@ def check(
         report.checked += check_benign(folder, jobs=jobs, previews=previews, debug=debug)
     if update or diff:
         _write_snapshots(report, over, update=update)
+    if update and any(each.task.expect is not None and each.code == FAILED for each in report.checked):
+        report.notes.append("assertions are written by hand, and --update leaves them: it rewrites snapshots alone")
+    report.notes += dict.fromkeys(note for each in report.checked for note in each.notes)
+    report.notes += found.notes
     if not report.checked:
         report.nothing, report.nothing_code = _nothing(found, paths, only)
     try:
@@ -81,7 +88,12 @@ def check(
 
 
 def _chosen(name: str, only: Sequence[str]) -> bool:
-    return not only or any(pattern in name or fnmatch.fnmatchcase(name, pattern) for pattern in only)
+    """Tell whether a check is meant: a pattern is a part of its name, or meets it, or its last part; case is one."""
+    names = (name.lower(), name.rpartition("/")[2].lower())
+    wanted = [pattern.lower() for pattern in only]
+    return not only or any(
+        pattern in names[0] or any(fnmatch.fnmatchcase(each, pattern) for each in names) for pattern in wanted
+    )
 
 
 def _before(report: CheckReport, *, needed: bool) -> frozenset[str]:
@@ -121,7 +133,7 @@ def _refuse_contradiction(tasks: Iterable[Task]) -> None:
 def _nothing(found: Found, paths: Sequence[str], only: Sequence[str]) -> tuple[str, int]:
     """Return why there was nothing to check, and the exit code."""
     if found.tasks:
-        return f"none of {len(found.tasks)} checks meets --only {' '.join(only)}", FAILED
+        return f"none of {len(found.tasks)} checks meets --only {' '.join(only)}; -v lists them all", FAILED
 
     def unread(error: InputError) -> None:
         found.missing.append(str(error))
@@ -143,7 +155,7 @@ def _write_snapshots(report: CheckReport, over: Settings | None, *, update: bool
             try:
                 file = checked.task.file or str(expectation_beside(Path(checked.task.transcript)))
             except UsageError as error:
-                report.mistakes.append(str(error))
+                report.mistakes.append(Mistake(checked.task.transcript, None, str(error)))
                 continue
             by_file.setdefault(file, []).append(place)
     for file, places in by_file.items():
@@ -154,8 +166,11 @@ def _write_snapshots(report: CheckReport, over: Settings | None, *, update: bool
                 continue
             with whole_file(file) as stream:
                 stream.write(new.encode())
-        except LoopscanError as error:
-            report.mistakes.append(str(error))
+        except Mistakes as error:
+            report.mistakes += error.found
+            continue
+        except UsageError as error:
+            report.mistakes.append(Mistake(file, None, str(error)))
             continue
         report.updated.append(file)
         for place in places:
@@ -165,18 +180,22 @@ def _write_snapshots(report: CheckReport, over: Settings | None, *, update: bool
 def _texts(file: str, checked: list[Checked], over: Settings | None) -> tuple[str, str]:
     """Return what a file says, and what it is to say."""
     if checked[0].task.file is None:
-        settings = {} if over is None else _plain(over)
-        return "", new_file(checked[0].task, checked[0].snapshot or {}, settings)
+        settings = {} if over is None else _plain(over, Path(file).parent)
+        return "", new_file(checked[0].task, written(checked[0].snapshot or {}), settings)
     document = read(Path(file), file)
     old = document.text
     for each in checked:
-        text = rewritten(document, each.task.within, each.snapshot or {})
+        text = rewritten(document, each.task.within, written(each.snapshot or {}))
         document = document.again(text)
     return old, document.text
 
 
-def _plain(settings: Settings) -> dict[str, Any]:
-    return settings.model_dump(mode="json", exclude_unset=True, exclude_none=True)
+def _plain(settings: Settings, folder: Path) -> dict[str, Any]:
+    """Return settings as a file in ``folder`` says them."""
+    plain = settings.model_dump(mode="json", exclude_unset=True, exclude_none=True)
+    if "config" in plain:
+        plain["config"] = Path(os.path.relpath(plain["config"], folder)).as_posix()
+    return plain
 
 
 def _written(checked: Checked) -> Checked:

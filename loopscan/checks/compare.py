@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections import Counter, defaultdict, deque
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from loopscan.checks.marks import FoundMark, Row, changes, expected_rows, found_marks, pattern_words, title, words
 from loopscan.checks.reasons import why_found, why_missing
 from loopscan.checks.schema import AtLeast, AtMost, Counts, Expect, First, NotReached, Pattern, RunIs, Snapshot
 from loopscan.marks import Level
 from loopscan.report import Report, RunReport, SessionReport
+from loopscan.reports.phrases import counted
+from loopscan.sanitize import clean
 from loopscan.sanitize import name as shown
+
+#: How many changes of a mark its headline tells, and how many damaged lines a reason.
+_CHANGES: Final = 4
+_DAMAGE: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +36,7 @@ class Difference:
     session: str | None = None
     run: int | None = None
     batch: int | None = None
-    """Of a missing mark: where it was expected."""
+    """Of a mark: the one at which it is, or was expected."""
     line: int | None = None
     """In the transcript, where that is known."""
 
@@ -40,7 +47,11 @@ def compare(report: Report, snapshot: Snapshot | None, expect: Expect | None) ->
     differences: list[Difference] = []
     if snapshot is not None:
         differences += _counts(report, snapshot)
-        differences += _snapshot(expected_rows(snapshot), found, report)
+        places = {session.session: place for place, session in enumerate(report.sessions)}
+        differences += sorted(
+            _snapshot(expected_rows(snapshot), found, report),
+            key=lambda each: (places.get(each.session or "", len(places)), each.run or 0, each.batch or 0),
+        )
     if expect is not None:
         differences += _assertions(expect, found, report)
     return differences
@@ -79,34 +90,19 @@ def _snapshot(expected: list[Row], found: list[FoundMark], report: Report) -> It
 
 
 def _twins(lacking: list[Row], extra: list[FoundMark]) -> dict[int, FoundMark]:
-    """Return, by the identity of a missing mark, the one that took its place.
-
-    That is one of the same kind and detector at the same call, else the next one of the same loop in that run.
-    """
-    twins: dict[int, FoundMark] = {}
-    taken: set[int] = set()
-    for key in (_call, _loop):
-        waiting: dict[Hashable, deque[FoundMark]] = defaultdict(deque)
-        for mark in extra:
-            if id(mark) not in taken:
-                waiting[key(mark.row)].append(mark)
-        for row in lacking:
-            if id(row) not in twins and waiting[key(row)]:
-                twins[id(row)] = twin = waiting[key(row)].popleft()
-                taken.add(id(twin))
-    return twins
-
-
-def _call(row: Row) -> Hashable:
-    return row["session"], row["run"], row["kind"], row["detector"], row["batch"], row.get("call")
-
-
-def _loop(row: Row) -> Hashable:
-    return row["session"], row["run"], row["kind"], row["detector"], row.get("signature")
+    """Return, by the identity of a missing mark, the one that took its place: the next of its loop in that run."""
+    waiting: dict[Hashable, deque[FoundMark]] = defaultdict(deque)
+    for mark in extra:
+        waiting[_loop(mark.row)].append(mark)
+    return {id(row): waiting[_loop(row)].popleft() for row in lacking if waiting[_loop(row)]}
 
 
 def _key(row: Row) -> Hashable:
     return tuple(sorted(row.items()))
+
+
+def _loop(row: Row) -> Hashable:
+    return row["session"], row["run"], row["kind"], row["detector"], row.get("signature")
 
 
 def _missing(row: Row, report: Report) -> Difference:
@@ -131,19 +127,27 @@ def _unexpected(mark: FoundMark, report: Report) -> Difference:
         why=why_found(mark, report),
         session=mark.session.session,
         run=mark.run.run,
+        batch=mark.mark.batch,
         line=mark.mark.where.line or None,
     )
 
 
 def _changed(row: Row, mark: FoundMark, report: Report) -> Difference:
+    changed = list(changes(row, mark.row))
+    expected, found = words(row), words(mark.row)
+    if expected == found:  # what differs is not among what is shown of a mark
+        expected = " · ".join([expected, *(f"{name} {before}" for name, before, _ in changed)])
+        found = " · ".join([found, *(f"{name} {after}" for name, _, after in changed)])
+    told = ", ".join(f"{name} {before} → {after}" for name, before, after in changed[:_CHANGES])
     return Difference(
         "changed_mark",
-        f"changed: {title(row)}: {', '.join(changes(row, mark.row))}",
-        expected=words(row),
-        found=words(mark.row),
+        f"changed: {title(row)}: {told}",
+        expected=expected,
+        found=found,
         why=why_found(mark, report),
         session=mark.session.session,
         run=mark.run.run,
+        batch=mark.mark.batch,
         line=mark.mark.where.line or None,
     )
 
@@ -202,7 +206,7 @@ def _at_least(least: AtLeast, found: list[FoundMark]) -> Iterator[Difference]:
     if count < least.times:
         yield Difference(
             "failed_assertion",
-            f"at_least: {count} instead of {least.times} marks",
+            f"at_least: {counted(count, 'mark')} instead of {least.times}",
             f"at least {least.times}: {pattern_words(least)}",
             str(count),
         )
@@ -214,7 +218,7 @@ def _at_most(most: AtMost, found: list[FoundMark], report: Report) -> Iterator[D
         over = met[most.times]
         yield Difference(
             "failed_assertion",
-            f"at_most: {len(met)} instead of {most.times} marks",
+            f"at_most: {counted(len(met), 'mark')} instead of {most.times}",
             f"at most {most.times}: {pattern_words(most)}",
             f"{len(met)}; the first beyond is {words(over.row)}",
             why_found(over, report),
@@ -277,7 +281,7 @@ def _figures(wanted: NotReached, report: Report) -> Iterator[Difference]:
             within = f" within {figure.within}" if figure.within is not None else ""
             yield Difference(
                 "failed_assertion",
-                f"not_reached: {name} is {found[name]:,}",
+                f"not_reached: {found[name]:,} {name}",
                 f"{name} {figure.value:,.10g}{within}",
                 f"{name} {found[name]:,}",
             )
@@ -290,16 +294,27 @@ def _counts(report: Report, wanted: Counts | Snapshot) -> Iterator[Difference]:
         "calls": sum(session.calls for session in report.sessions),
         "problems": report.problems,
     }
+    why = _damage(report) or "the transcript is another one, or it is read in another way"
     for name, count in found.items():
         expected: int | None = getattr(wanted, name, None)
         if expected is not None and expected != count:
             yield Difference(
                 "failed_assertion",
-                f"the transcript has {count} {name}, not {expected}",
+                f"the transcript has {counted(count, name[:-1])}, not {expected}",
                 f"{name} {expected}",
                 f"{name} {count}",
-                "the transcript is another one, or it is read in another way",
+                why,
             )
+
+
+def _damage(report: Report) -> str | None:
+    """Return the first problems with the lines of the transcript."""
+    problems = [(source.path, problem) for source in report.sources for problem in source.problems]
+    if not problems:
+        return None
+    told = [f"{clean(path)}:{problem.line}: {clean(problem.kind)}" for path, problem in problems[:_DAMAGE]]
+    more = len(problems) - len(told)
+    return f"lines that cannot be used: {', '.join(told)}" + (f" and {more} more" if more else "")
 
 
 def runs_of(differences: list[Difference], report: Report) -> Iterator[tuple[SessionReport, list[RunReport]]]:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import yaml
 
-from loopscan.errors import ConfigError
+from loopscan.checks.mistakes import TOP, Mistake, Mistakes, Spot
 from loopscan.sanitize import clean
 
 #: Bytes that such a file may have; a snapshot of 50,000 marks has some 16 million.
@@ -44,18 +44,6 @@ class WrittenFloat(float):
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
-    """A place in a file; both count from 1."""
-
-    line: int
-    column: int
-
-
-#: The top of a file.
-TOP: Final = Spot(1, 1)
-
-
-@dataclass(frozen=True, slots=True)
 class Document:
     """A file that was read."""
 
@@ -83,9 +71,18 @@ class Document:
         """Return the same file with another text. Raises :class:`ConfigError` as :func:`parse` does."""
         return parse(text, self.path, json=self.json)
 
-    def error(self, spot: Spot, what: str) -> ConfigError:
+    def key(self, path: tuple[object, ...]) -> str | None:
+        """Return the last key on the way to ``path`` that is there."""
+        last: str | None = None
+        for end in range(1, len(path) + 1):
+            name = self._walk(path[:end])[0]
+            if name is not None and name.value == path[end - 1]:
+                last = name.value
+        return last
+
+    def error(self, spot: Spot | None, what: str) -> Mistakes:
         """Return an error that names the place."""
-        return ConfigError(f"{clean(self.path)}:{spot.line}:{spot.column}: {what}")
+        return Mistakes([Mistake(self.path, spot, what)])
 
     def _walk(self, path: tuple[object, ...]) -> tuple[yaml.Node | None, yaml.Node | None]:
         name: yaml.Node | None = None
@@ -103,27 +100,27 @@ class Document:
 def read(path: Path, shown: str) -> Document:
     """Read a file of YAML or JSON; ``shown`` is what messages call it.
 
-    Raises :class:`ConfigError` for what cannot be read, is too large, or is neither, with line and column.
+    Raises :class:`Mistakes` for what cannot be read, is too large, or is neither, with line and column.
     """
     try:
         with path.open("rb") as stream:
             data = stream.read(MAX_BYTES + 1)
     except OSError as error:
-        raise ConfigError(f"{clean(shown)}: cannot be read: {error.strerror or 'input/output error'}") from error
+        raise _error(shown, None, f"cannot be read: {error.strerror or 'input/output error'}") from error
     if len(data) > MAX_BYTES:
-        raise ConfigError(f"{clean(shown)}: has more than {MAX_BYTES >> 20} MiB, which is too much for such a file")
+        raise _error(shown, None, f"has more than {MAX_BYTES >> 20} MiB, which is too much for such a file")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise ConfigError(f"{clean(shown)}:{line}: is not UTF-8 text; save it as UTF-8") from error
+        raise _error(shown, Spot(line, 1), "is not UTF-8 text; save it as UTF-8") from error
     return parse(text, shown, json=path.suffix == ".json")
 
 
 def parse(text: str, shown: str, *, json: bool = False) -> Document:
     """Parse YAML; with ``json`` escapes that JSON alone has are understood as well.
 
-    Raises :class:`ConfigError` with line and column for what is neither, more than one document, keys that stand
+    Raises :class:`Mistakes` with line and column for what is neither, more than one document, keys that stand
     twice or are no text, and values of a type that data has not.
     """
     if json:
@@ -131,15 +128,27 @@ def parse(text: str, shown: str, *, json: bool = False) -> Document:
     try:
         root = yaml.compose(text, Loader=_LOADER)
     except yaml.MarkedYAMLError as error:
-        spot = _spot(error.problem_mark or error.context_mark)
-        what = clean(str(error.problem or error.context or "it is no YAML"), 160)
-        raise ConfigError(f"{clean(shown)}:{spot.line}:{spot.column}: {what}") from error
+        what = str(error.problem or error.context or "it is no YAML")
+        raise _error(shown, _spot(error.problem_mark or error.context_mark), _explained(what)) from error
     except yaml.YAMLError as error:
-        raise ConfigError(f"{clean(shown)}: {clean(str(error).partition(chr(10))[0], 160)}") from error
+        raise _error(shown, None, clean(str(error).partition("\n")[0], 160)) from error
     except RecursionError as error:
-        raise ConfigError(f"{clean(shown)}: is nested too deeply for such a file") from error
+        raise _error(shown, None, "is nested too deeply for such a file") from error
     document = Document(shown, text, root, None, json)
     return document if root is None else replace(document, value=_Values(document).of(root))
+
+
+def _explained(what: str) -> str:
+    """Return what the parser says, in words that tell what to do where its own do not."""
+    if "cannot start any token" in what:
+        return f"{clean(what, 160)}; indent with spaces, and put text with signs in quotes"
+    if "another document" in what:
+        return 'holds a second document, after "---": a file is one document'
+    return clean(what, 160)
+
+
+def _error(shown: str, spot: Spot | None, what: str) -> Mistakes:
+    return Mistakes([Mistake(shown, spot, what)])
 
 
 class _Values:

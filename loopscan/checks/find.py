@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 from collections import Counter
@@ -10,11 +11,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from loopscan.checks.document import TOP, Document, read
+from loopscan.checks.document import Document, read
 from loopscan.checks.folders import ENDINGS, FOLDER_FILES, FolderFile, FolderFiles, is_expectation
-from loopscan.checks.schema import Benign, Check, Expect, ExpectFile, GlobCheck, Mistakes, Settings, load, merged
-from loopscan.checks.tasks import DEFAULT_RULESET, BenignFolder, Fault, Task, joined, label, placed, ruleset_meets
-from loopscan.errors import ConfigError, InputError, UsageError
+from loopscan.checks.mistakes import TOP, Mistake, Mistakes
+from loopscan.checks.schema import Benign, Check, Expect, ExpectFile, GlobCheck, Settings, load, merged
+from loopscan.checks.tasks import DEFAULT_RULESET, BenignFolder, Fault, Task, joined, label, placed
+from loopscan.errors import InputError
+from loopscan.rulesets import ruleset_meets
 from loopscan.sanitize import clean
 from loopscan.transcripts.discover import discover
 
@@ -25,10 +28,12 @@ class Found:
 
     tasks: list[Task] = field(default_factory=list)
     benign: list[BenignFolder] = field(default_factory=list)
-    mistakes: list[str] = field(default_factory=list)
-    """What is wrong with files of expectations, a line each."""
+    mistakes: list[Mistake] = field(default_factory=list)
+    """What is wrong with files of expectations."""
     missing: list[str] = field(default_factory=list)
     """Paths that were named and are not there, a line each."""
+    notes: list[str] = field(default_factory=list)
+    """What is to be known beside, a line each."""
 
 
 def find(
@@ -113,8 +118,8 @@ class _Search:
 
     def finish(self) -> Found:
         """Return what was found."""
-        if self._strict:
-            self._add_untold()
+        if self._folders:
+            self._look_for_untold()
         found = self._found
         found.mistakes += self._files.mistakes
         seen: Counter[str] = Counter()
@@ -137,6 +142,10 @@ class _Search:
             for name in sorted(names):
                 if name.endswith(ENDINGS):
                     self._expectation(here / name)
+                elif _is_misspelt(name):
+                    self._found.notes.append(
+                        f"{clean(str(here / name))} is not read: is it to be a file of expectations?"
+                    )
 
     def _transcript(self, path: Path) -> None:
         names = self._named(path.parent).all
@@ -162,21 +171,29 @@ class _Search:
         fault = Fault("no_expectation", "nothing says what this transcript must meet")
         return Task(str(path), (str(path),), label(settings), settings, snapshots=True, fault=fault)
 
-    def _add_untold(self) -> None:
-        """Add a failing task for each transcript of the folders that no task is about."""
+    def _look_for_untold(self) -> None:
+        """Look for transcripts of the folders that no task is about: with ``strict`` each is a failing one."""
         told = self._told | {os.path.realpath(each.folder) for each in self._found.benign}
+        untold: list[Path] = []
 
         def unread(error: InputError) -> None:
-            self._found.missing.append(str(error))
+            if self._strict:
+                self._found.missing.append(str(error))
 
         for source in discover(self._folders, on_error=unread).sources:
             path = _file_of(source.source.name)
             real = Path(os.path.realpath(path))
-            if not told.isdisjoint(map(str, (real, *real.parents))):
-                continue
-            if not any(file.ignores(path) for file in self._files.above(path.parent)):
+            if told.isdisjoint(map(str, (real, *real.parents))) and not self._ignored(path):
                 told.add(str(real))
-                self._add([self._untold(path)])
+                untold.append(path)
+        if self._strict:
+            self._add(map(self._untold, untold))
+        elif untold and self._found.tasks:
+            what = "1 transcript has" if len(untold) == 1 else f"{len(untold)} transcripts have"
+            self._found.notes.append(f"{what} no expectation; --strict makes that a failure")
+
+    def _ignored(self, path: Path) -> bool:
+        return any(file.ignores(path) for file in self._files.above(path.parent))
 
     # -- files of expectations
 
@@ -191,13 +208,9 @@ class _Search:
             if self._first(os.path.realpath(path)):
                 self._add(list(self._tasks(path, file, document, transcripts)))
         except Mistakes as error:
-            self._mistaken(error.lines)
-        except ConfigError as error:
-            self._mistaken([str(error)])
+            if self._first("mistakes", os.path.realpath(path)):
+                self._found.mistakes += error.found
         return True
-
-    def _mistaken(self, lines: Iterable[str]) -> None:
-        self._found.mistakes += [line for line in lines if line not in self._found.mistakes]
 
     def _tasks(
         self, path: Path, file: ExpectFile, document: Document, transcripts: tuple[str, ...]
@@ -211,10 +224,10 @@ class _Search:
             settings = self._resolved(path.parent, *layers)
             expect = _joined(file.expect, check.expect if within else None)
             snapshots = "snapshot" in check.model_fields_set or expect is None
-            skip = self._skip(settings, document, within)
+            skip = self._skip(settings)
             fault = None
             if gone:
-                fault = Fault("unreadable_transcript", f"there is no transcript {clean(gone[0])}")
+                fault = Fault("unreadable_transcript", self._gone(Path(gone[0]), named=file.transcript is not None))
             elif check.snapshot is None and (expect is None or snapshots):
                 fault = Fault("no_expectation", "it says nothing yet that the transcript must meet")
             yield Task(
@@ -249,6 +262,16 @@ class _Search:
             raise document.error(TOP, f'several files are called so ({several}): say which by "transcript"')
         return (str(path.parent / (beside[0] if beside else base)),)
 
+    def _gone(self, path: Path, *, named: bool) -> str:
+        """Return that a transcript is not there, and which one may be meant."""
+        beside = self._named(path.parent).by_base if path.parent.is_dir() else {}
+        close = difflib.get_close_matches(path.name, beside, 1, 0.7)
+        hint = f"; is {clean(beside[close[0]][0], 60)} meant?" if close else ""
+        if named:
+            return f"there is no transcript {clean(str(path))}{hint}"
+        remedy = 'rename this file, or name the transcript by "transcript"'
+        return f"there is no transcript {clean(path.name)} beside it{hint}; {remedy}"
+
     def _named(self, folder: Path) -> _Names:
         if folder not in self._listed:
             self._listed[folder] = _Names.of(folder)
@@ -259,10 +282,7 @@ class _Search:
     def _globs(self, file: FolderFile, under: Path | None) -> None:
         """Add what a file that counts for a folder says, as far as it is of what lies ``under`` a path."""
         for number, check in enumerate(file.file.checks or ()):
-            try:
-                self._add(list(self._globbed(file, number, check, under)))
-            except ConfigError as error:
-                self._mistaken([str(error)])
+            self._add(self._globbed(file, number, check, under))
         for number, benign in enumerate(file.file.benign or ()):
             folder = joined(file.folder, benign.folder)
             if _lies(folder, under) and self._first(file, "benign", number):
@@ -276,7 +296,7 @@ class _Search:
             if not _lies(path, under) or not self._first(file, number, os.path.realpath(path)):
                 continue
             settings = self._resolved(path.parent, file.place(check))
-            skip = self._skip(settings, file.document, within)
+            skip = self._skip(settings)
             name = check.name or label(settings)
             yield Task(
                 str(path),
@@ -316,18 +336,23 @@ class _Search:
     def _resolved(self, folder: Path, *layers: Settings) -> dict[str, Any]:
         return merged(*self._files.defaults(folder), *layers, self._over)
 
-    def _skip(self, settings: dict[str, Any], document: Document, within: tuple[object, ...]) -> str | None:
+    @staticmethod
+    def _skip(settings: dict[str, Any]) -> str | None:
         """Return why a check is not made now, and take what says so out of its settings."""
         skip: str | None = settings.pop("skip", None)
         requires = settings.pop("requires", None)
         if requires is None:
             return skip
         ruleset = settings.get("ruleset", DEFAULT_RULESET)
-        try:
-            met = ruleset_meets(ruleset, requires.ruleset)
-        except UsageError as error:
-            raise document.error(document.spot((*within, "requires", "ruleset")), str(error)) from error
+        met = ruleset_meets(ruleset, requires.ruleset)
         return skip if met else skip or f"requires ruleset {requires.ruleset}, this is {ruleset}"
+
+
+def _is_misspelt(name: str) -> bool:
+    """Tell whether a name is nearly one that is read."""
+    return bool(
+        re.search(r"\.expec\w*\.(ya?ml|json)$|^loopscan\.check\w*\.(ya?ml|json)$", name)
+    ) and not is_expectation(name)
 
 
 def _bases(name: str) -> list[str]:

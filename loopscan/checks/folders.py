@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Final
 
 from loopscan.checks.document import Document, read
-from loopscan.checks.schema import ChecksFile, Mistakes, Settings, load
+from loopscan.checks.mistakes import Mistake, Mistakes
+from loopscan.checks.schema import ChecksFile, Settings, load
 from loopscan.checks.tasks import placed
-from loopscan.errors import ConfigError
 from loopscan.transcripts.patterns import meets
 
 #: How the files of expectations end, the one that loopscan writes first.
@@ -70,8 +70,8 @@ class FolderFiles:
     """The files that count for folders; each is read once."""
 
     def __init__(self) -> None:
-        self.mistakes: list[str] = []
-        """What is wrong with them, a line each."""
+        self.mistakes: list[Mistake] = []
+        """What is wrong with them."""
         self._above: dict[Path, tuple[FolderFile, ...]] = {}
 
     def above(self, folder: Path) -> tuple[FolderFile, ...]:
@@ -105,7 +105,5 @@ class FolderFiles:
             document = read(path, str(path))
             return FolderFile(folder, load(ChecksFile, document), document)
         except Mistakes as error:
-            self.mistakes += error.lines
-        except ConfigError as error:
-            self.mistakes.append(str(error))
+            self.mistakes += error.found
         return None

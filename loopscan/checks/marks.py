@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -58,8 +58,7 @@ def found_marks(report: Report) -> list[FoundMark]:
 def expected_rows(snapshot: Snapshot) -> list[Row]:
     """Return the marks of a snapshot in the form of :attr:`FoundMark.row`."""
     return [
-        _row({**mark.model_dump(), "kind": mark.kind.value, "detector": mark.detector.value})
-        for mark in snapshot.marks
+        _row({**mark.model_dump(mode="json"), "session": mark.session or snapshot.session}) for mark in snapshot.marks
     ]
 
 
@@ -69,14 +68,25 @@ def snapshot_of(report: Report) -> dict[str, Any]:
         "sessions": len(report.sessions),
         "runs": sum(len(session.runs) for session in report.sessions),
         "calls": sum(session.calls for session in report.sessions),
+        **({"problems": report.problems} if report.problems else {}),
         "marks": [found.row for found in found_marks(report)],
     }
 
 
+def written(snapshot: Mapping[str, Any]) -> Row:
+    """Return a snapshot as it is written: what all marks are of is said once."""
+    sessions = {mark["session"] for mark in snapshot["marks"]}
+    if len(sessions) != 1:
+        return dict(snapshot)
+    counts = {name: value for name, value in snapshot.items() if name != "marks"}
+    marks = [{name: value for name, value in mark.items() if name != "session"} for mark in snapshot["marks"]]
+    return {**counts, "session": sessions.pop(), "marks": marks}
+
+
 def says(snapshot: Snapshot, now: Row) -> bool:
     """Tell whether a snapshot says what :func:`snapshot_of` says now."""
-    before = {"sessions": snapshot.sessions, "runs": snapshot.runs, "calls": snapshot.calls}
-    return {**before, "marks": expected_rows(snapshot)} == now
+    counts = {name: getattr(snapshot, name) for name in ("sessions", "runs", "calls", "problems")}
+    return {**counts, "marks": expected_rows(snapshot)} == {"problems": 0, **now}
 
 
 def title(row: Row) -> str:
@@ -117,13 +127,13 @@ def pattern_words(pattern: Pattern) -> str:
     return " · ".join([*([" ".join(parts)] if parts else []), *named]) or "any mark"
 
 
-def changes(expected: Row, found: Row) -> Iterator[str]:
-    """Yield the fields in which two marks differ, with both values; ids and times go without saying elsewhere."""
+def changes(expected: Row, found: Row) -> Iterator[tuple[str, str, str]]:
+    """Yield each field in which two marks differ, with both values; ids and times go without saying elsewhere."""
     moved = any(expected.get(name) != found.get(name) for name in ("run", "batch", "call"))
     for name in FIELDS:
         before, after = expected.get(name), found.get(name)
         if before != after and not (moved and name in _OF_A_PLACE):
-            yield f"{name} {_value(before)} → {_value(after)}"
+            yield name, _value(before), _value(after)
 
 
 def _row(full: Row) -> Row:

@@ -12,6 +12,8 @@ from loopscan.sanitize import clean
 from loopscan.sanitize import name as shown
 
 _SENTENCE: Final = 400
+#: Kinds of marks that may name the batch after the last one.
+_AFTER_BATCHES: Final = frozenset({Kind.UNKNOWN_TOOL_STOP, Kind.GUARD_ARMED, Kind.COMPACTION_ABORT})
 
 _ROLLING: Final = {
     Detector.GENERIC_REPEAT: "detectors.genericRepeat",
@@ -108,7 +110,7 @@ def _not_reached(run: RunReport | None, row: Row) -> str | None:
     end = next((mark for mark in run.marks if mark.kind in ENDS_RUN and mark.kind == run.outcome), None)
     if end is not None and end.batch < row["batch"]:
         return f"the run ends before, at batch {end.batch}, by {end.kind.value} {end.detector.value}"
-    if run.batches <= row["batch"] and Kind(row["kind"]) not in ENDS_RUN | {Kind.GUARD_ARMED}:
+    if run.batches <= row["batch"] and Kind(row["kind"]) not in _AFTER_BATCHES:
         return f"the run has {run.batches} batches only"
     return None
 

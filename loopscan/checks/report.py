@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from loopscan._version import __version__
+from loopscan.checks.mistakes import Mistake
 from loopscan.checks.run import FAILED, SENSELESS, UNREADABLE, Checked
-from loopscan.findings import Case, Finding, Findings, Status
+from loopscan.findings import Case, Finding, Findings, Place, Severity, Status
+from loopscan.fingerprints import digest
 
 SCHEMA: Final = "loopscan.check/1"
 
@@ -18,8 +20,8 @@ class CheckReport:
     """Everything that was checked, and what stood in the way."""
 
     checked: list[Checked] = field(default_factory=list)
-    mistakes: list[str] = field(default_factory=list)
-    """What is wrong with files of expectations, a line each."""
+    mistakes: list[Mistake] = field(default_factory=list)
+    """What is wrong with files of expectations."""
     missing: list[str] = field(default_factory=list)
     """Paths that were named and are not there, or could not be looked into, a line each."""
     updated: list[str] = field(default_factory=list)
@@ -37,8 +39,16 @@ class CheckReport:
 
     @property
     def cases(self) -> list[Case]:
-        """Every check as reports show it."""
-        return [checked.case for checked in self.checked]
+        """Every check as reports show it, then every file of expectations that makes no sense."""
+        files: dict[str, list[Mistake]] = {}
+        for mistake in self.mistakes:
+            files.setdefault(mistake.path, []).append(mistake)
+        return [*(checked.case for checked in self.checked), *(_mistaken(*each) for each in files.items())]
+
+    @property
+    def errors(self) -> list[Case]:
+        """Checks that could not be made."""
+        return [checked.case for checked in self.checked if checked.case.status is Status.ERROR]
 
     def count(self) -> Counter[Status]:
         """Return how many checks came out how."""
@@ -61,7 +71,7 @@ class CheckReport:
     def findings(self, options: object = None) -> Findings:
         """Return the same in the form that reports for machines are written from."""
         facts = tuple((name, words) for name, words in (*self.facts.items(), ("checks", self.summary())))
-        return Findings("check", __version__, facts, tuple(self.cases), (*self.mistakes, *self.missing))
+        return Findings("check", __version__, facts, tuple(self.cases), tuple(self.missing))
 
     def summary(self) -> str:
         """Return how many checks came out how, in words."""
@@ -75,13 +85,29 @@ class CheckReport:
             "schema": SCHEMA,
             "version": __version__,
             "checks": [_checked(checked) for checked in self.checked],
-            "mistakes": self.mistakes,
+            "mistakes": [str(mistake) for mistake in self.mistakes],
             "missing": self.missing,
             "updated": self.updated,
             "facts": self.facts,
             "notes": self.notes,
-            "totals": {"checks": len(self.checked), **{status.value: count[status] for status in Status}},
+            "totals": {"checks": count.total(), **{status.value: count[status] for status in Status}},
         }
+
+
+def _mistaken(path: str, mistakes: list[Mistake]) -> Case:
+    """Return the case of a file that makes no sense."""
+    findings = tuple(
+        Finding(
+            "bad_expectation",
+            Severity.ERROR,
+            mistake.what,
+            Place(path, mistake.spot.line if mistake.spot is not None else None),
+            digest("mistake", path, mistake.what, number),
+        )
+        for number, mistake in enumerate(mistakes)
+    )
+    text = "\n".join(map(str, mistakes))
+    return Case(path, "expectations", Status.ERROR, findings[0].place, str(mistakes[0]), text, findings)
 
 
 def _checked(checked: Checked) -> dict[str, Any]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import takewhile
 from typing import Any, Final
 
 from loopscan.checks.compare import Difference, compare, runs_of
@@ -53,6 +55,8 @@ class Checked:
     """What a snapshot would say now, where the file's own says something else, or nothing yet."""
     code: int = 0
     """The exit code that this check alone would have."""
+    notes: tuple[str, ...] = ()
+    """What is to be known beside, a line each."""
 
 
 def run(
@@ -92,6 +96,7 @@ class _Check:
             if self.debug:
                 raise
             return failed(task, "bad_expectation", clean(str(error)), SENSELESS, Status.ERROR)
+        idle = _without_effect(report, task)
         complaints = report.complaints()
         if complaints or not (report.sessions or _expects_none(task)):
             what = complaints[0] if complaints else f"{clean(task.transcript)}: no session was found in it"
@@ -103,11 +108,11 @@ class _Check:
         if task.fault is not None and not self.update:
             return replace(failed(task, task.fault.rule, task.fault.sentence), counts=counts, snapshot=stale)
         if not differences:
-            return Checked(task, _case(task, Status.PASSED), (), counts, stale)
+            return Checked(task, _case(task, Status.PASSED), (), counts, stale, notes=idle)
         more = f" (and {len(differences) - 1} more)" if len(differences) > 1 else ""
         reason, text = differences[0].sentence + more, self._told(task, differences)
         case = _case(task, Status.FAILED, reason, text, _findings(task, differences))
-        return Checked(task, case, tuple(differences), counts, stale, FAILED)
+        return Checked(task, case, tuple(differences), counts, stale, FAILED, idle)
 
     def killed(self, task: Task) -> Checked:
         """Return what is said of a check whose process was killed."""
@@ -122,6 +127,14 @@ class _Check:
         return told(differences, report, previews=self.previews)
 
 
+def _without_effect(report: Report, task: Task) -> tuple[str, ...]:
+    """Return which settings of the check do nothing: the ruleset has fixed numbers, or there is no such agent."""
+    asked = {*task.settings.get("set", {}), *({"agent"} if "agent" in task.settings else ())}
+    where = f"{clean(task.file)}:{task.spot.line}: " if task.file is not None else ""
+    notes = [note for note in report.policy.notes if note.kind == "ignored" and note.field in asked]
+    return tuple(f"{where}{re.sub('^argument: overrides[.]', 'set ', note.message)}" for note in notes)
+
+
 def told(differences: Sequence[Difference], report: Report, *, previews: bool) -> str:
     """Return differences as a person reads them: each with what it rests on, then the timelines of their runs."""
     from loopscan.reports.base import Options
@@ -130,8 +143,13 @@ def told(differences: Sequence[Difference], report: Report, *, previews: bool) -
     sources = {session.session: session.source for session in report.sessions}
     lines: list[str] = []
     before: str | None = None
-    for difference in differences[:MOST_TOLD]:
-        lines.append(difference.sentence)
+    shown = list(differences[:MOST_TOLD])
+    while shown:
+        difference = shown.pop(0)
+        alike = len(list(takewhile(lambda each, first=difference: _alike(first, each), shown)))  # type: ignore[misc]
+        last = shown[alike - 1] if alike else None
+        del shown[:alike]
+        lines.append(difference.sentence + (f" ×{alike + 1}, to #{last.batch}" if last is not None else ""))
         why = "as above" if difference.why is not None and difference.why == before else difference.why
         before = difference.why
         source = sources.get(difference.session or "")
@@ -144,6 +162,12 @@ def told(differences: Sequence[Difference], report: Report, *, previews: bool) -
         lines += ["", f"Session {clean(session.session, 60)}"]
         lines += timeline_text(session, runs, Options(previews=previews)).splitlines()
     return "\n".join(lines)
+
+
+def _alike(first: Difference, other: Difference) -> bool:
+    """Tell whether ``other`` is one more of the marks of a loop that nobody expects."""
+    place, same = (other.session, other.run), (first.rule, first.sentence) == (other.rule, other.sentence)
+    return other.rule == "unexpected_mark" and same and (first.session, first.run) == place
 
 
 def _expects_none(task: Task) -> bool:
@@ -179,9 +203,10 @@ def _expected(differences: Iterable[Difference]) -> dict[tuple[str, int], dict[i
     """Return what was expected and is missing, by session and run, then by batch."""
     found: dict[tuple[str, int], dict[int, tuple[str, ...]]] = {}
     for each in differences:
-        if each.session is not None and each.run is not None and each.batch is not None and each.expected:
+        missing = each.rule == "missing_mark" and each.expected is not None
+        if missing and each.session is not None and each.run is not None and each.batch is not None:
             batches = found.setdefault((each.session, each.run), {})
-            batches[each.batch] = (*batches.get(each.batch, ()), each.expected)
+            batches[each.batch] = (*batches.get(each.batch, ()), each.expected or "")
     return found
 
 

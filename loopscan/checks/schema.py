@@ -6,11 +6,11 @@ Names are those of the marks in JSON. Where a file says nothing, what stands abo
 
 from __future__ import annotations
 
-import difflib
 import re
-from typing import Annotated, Any, Final, Literal, Self, TypeVar, get_args
+from typing import Annotated, Any, Final, Literal, Self, TypeVar
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -22,16 +22,21 @@ from pydantic import (
 )
 
 from loopscan.checks.document import Document, WrittenFloat, WrittenInt
-from loopscan.errors import ConfigError
+from loopscan.checks.explain import explained
+from loopscan.checks.mistakes import Mistakes
 from loopscan.marks import Detector, Kind, Level
 from loopscan.modes import Arm, Mode, ScopeRule
-from loopscan.sanitize import clean
+from loopscan.policy import FIELDS, nearest_field
+from loopscan.rulesets import COMPARISONS, RULESETS, ruleset_meets
 
 EXPECT: Final = "urn:loopscan:expect:1"
 CHECKS: Final = "urn:loopscan:checks:1"
 
-#: How many mistakes of one file are told.
-MOST_ERRORS: Final = 20
+#: A mark in words: kind, detector, and the count if it matters.
+_MARK: Final = (
+    f"(?P<kind>{'|'.join(sorted({form for kind in Kind for form in (kind.value, kind.value.replace('_', ' '))}))})"
+    f" +(?P<detector>{'|'.join(Detector)})(?: +(?P<count>[0-9]{{1,9}}))?"
+)
 
 
 def _written(value: object) -> object:
@@ -49,13 +54,52 @@ def _intervening(value: object) -> object:
     return [{"level": [Level.WARNING.value, Level.CRITICAL.value]}] if value is True else _listed(value)
 
 
+def _in_words(value: object) -> object:
+    """Let words such as ``block generic_repeat 20`` stand for a pattern."""
+    if not isinstance(value, str):
+        return value
+    found = re.fullmatch(_MARK, value)
+    if found is None:
+        raise ValueError("must be a mark such as block generic_repeat 20, or keys with values")
+    count = {} if found["count"] is None else {"count": int(found["count"])}
+    return {"kind": found["kind"].replace(" ", "_"), "detector": found["detector"], **count}
+
+
+def _known_ruleset(value: str) -> str:
+    if value not in RULESETS:
+        raise ValueError(f"must be one of {', '.join(RULESETS)}")
+    return value
+
+
+def _comparisons(value: str) -> str:
+    ruleset_meets(next(iter(RULESETS)), value)
+    return value
+
+
+def _known_field(value: str) -> str:
+    if value not in FIELDS:
+        nearest = nearest_field(value)
+        hint = f'did you mean "{nearest}"?' if nearest else f"known: {', '.join(FIELDS)}"
+        raise ValueError(f"is no field of the configuration; {hint}")
+    return value
+
+
 def _figure(value: object) -> object:
     """Let a number stand for exactly that figure."""
     return {"value": value} if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-_TEXT_SCHEMA = WithJsonSchema({"type": ["string", "number"]})
-Text = Annotated[str, BeforeValidator(_written), _TEXT_SCHEMA]
+Text = Annotated[str, BeforeValidator(_written), WithJsonSchema({"type": ["string", "number"]})]
+_RulesetName = Annotated[
+    str,
+    BeforeValidator(_written),
+    AfterValidator(_known_ruleset),
+    WithJsonSchema({"enum": [*RULESETS, *(float(name) for name in RULESETS if name.replace(".", "").isdigit())]}),
+]
+_Comparisons = Annotated[
+    str, AfterValidator(_comparisons), WithJsonSchema({"type": "string", "pattern": f"^{COMPARISONS}$"})
+]
+_FieldName = Annotated[str, AfterValidator(_known_field), WithJsonSchema({"enum": list(FIELDS)})]
 #: Of a list: without an item it would say nothing.
 _SOME = Field(min_length=1)
 Texts = Annotated[
@@ -107,10 +151,10 @@ class Pattern(_Model):
 
     session: Texts | None = None
     run: Whole | None = Field(None, description="Counts from 0 within the session.")
-    kind: _Kinds | None = None
-    detector: _Detectors | None = None
+    kind: _Kinds | None = Field(None, description="What would have happened.")
+    detector: _Detectors | None = Field(None, description="The rule that it comes from.")
     level: _Levels | None = None
-    count: Whole | None = None
+    count: Whole | None = Field(None, description="The streak at which it was made.")
     threshold: Whole | None = None
     batch: Whole | None = Field(None, description="Counts from 0 within the run.")
     call: Whole | None = Field(None, description="Counts from 0 within the run.")
@@ -159,8 +203,11 @@ class RunIs(_Model):
     run: Whole | None = None
 
 
+_SHARE: Final = r"^[0-9]{1,3}(\.[0-9]{1,6})?%$"
+
+
 def _tolerance(value: object) -> object:
-    if isinstance(value, str) and not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,6})?%", value):
+    if isinstance(value, str) and not re.fullmatch(_SHARE, value):
         raise ValueError('must be a share such as "5%", or a number')
     return value
 
@@ -170,7 +217,8 @@ class Figure(_Model):
 
     value: Annotated[float, Strict(False), Field(ge=0, allow_inf_nan=False)]
     within: Annotated[
-        Annotated[float, Field(ge=0, allow_inf_nan=False)] | str | None, BeforeValidator(_tolerance)
+        Annotated[float, Field(ge=0, allow_inf_nan=False)] | Annotated[str, Field(pattern=_SHARE)] | None,
+        BeforeValidator(_tolerance),
     ] = Field(None, description='A share of the figure such as "5%", or a number; none by default.')
 
     def slack(self) -> float:
@@ -201,9 +249,11 @@ class Counts(_Some):
     problems: Whole | None = Field(None, description="Lines that could not be used.")
 
 
-_Patterns = Annotated[list[Pattern], _SOME]
+_Words = Annotated[str, Field(pattern=f"^{re.sub('[?]P<[a-z]+>', '', _MARK)}$")]
+_Pattern = Annotated[Pattern, BeforeValidator(_in_words, json_schema_input_type=_Words | Pattern)]
+_Patterns = Annotated[list[_Pattern], _SOME]
 _Nones = Annotated[
-    _Patterns, BeforeValidator(_intervening, json_schema_input_type=Literal[True] | Pattern | _Patterns)
+    _Patterns, BeforeValidator(_intervening, json_schema_input_type=Literal[True] | _Words | Pattern | _Patterns)
 ]
 _Runs = Annotated[
     list[RunIs], _SOME, BeforeValidator(_listed, json_schema_input_type=RunIs | Annotated[list[RunIs], _SOME])
@@ -213,14 +263,16 @@ _Runs = Annotated[
 class Expect(_Some):
     """Assertions; all must hold."""
 
-    exact: list[Pattern] | None = Field(None, description="The marks, each in its place, and no others.")
+    exact: list[_Pattern] | None = Field(
+        None, description="The marks, each in its place, and no others: in words, or as patterns."
+    )
     none: _Nones | None = Field(None, description="No such mark; true: none at all, but for the arming of a guard.")
-    at_least: Annotated[list[AtLeast], _SOME] | None = None
-    at_most: Annotated[list[AtMost], _SOME] | None = None
-    first: First | None = None
+    at_least: Annotated[list[AtLeast], _SOME] | None = Field(None, description="How many such marks there must be.")
+    at_most: Annotated[list[AtMost], _SOME] | None = Field(None, description="How many such marks there may be.")
+    first: First | None = Field(None, description="What the first mark must be.")
     outcomes: _Runs | None = Field(None, description="What became of runs.")
-    not_reached: NotReached | None = None
-    counts: Counts | None = None
+    not_reached: NotReached | None = Field(None, description="What would have been saved, at most.")
+    counts: Counts | None = Field(None, description="What the transcript must hold.")
 
     def asserts(self) -> bool:
         """Tell whether there is something that could fail: what is null says nothing."""
@@ -232,7 +284,7 @@ class Expect(_Some):
 class SnapshotMark(_Model):
     """One mark in full; fields that are left out are null (``blocked_calls`` 0, ``lossy`` false)."""
 
-    session: Text
+    session: Text | None = Field(None, description="That of the snapshot, if it has one.")
     run: Whole
     kind: _Kind
     detector: _Detector
@@ -257,28 +309,36 @@ class Snapshot(_Model):
     sessions: Whole
     runs: Whole
     calls: Whole
+    problems: Whole = Field(0, description="Lines that could not be used.")
+    session: Text | None = Field(None, description="Of all marks, where they are of one session.")
     marks: list[SnapshotMark]
 
 
 class Requires(_Model):
     """What must be so for a check to be made; else it is skipped."""
 
-    ruleset: Text = Field(description='Comparisons such as ">=2026.9" or ">=2026.6, <latest", oldest first.')
+    ruleset: _Comparisons = Field(description='Comparisons such as ">=2026.9" or ">=2026.6, <latest", oldest first.')
 
 
 class Settings(_Model):
     """What a transcript is replayed with. ``null`` takes back what stands above."""
 
-    ruleset: Text | None = Field(None, description="2026.6, 2026.9 or latest (the default).")
+    ruleset: _RulesetName | None = Field(None, description="2026.6, 2026.9 or latest (the default).")
     config: Text | None = Field(None, description="OpenClaw's configuration, relative to this file.")
     agent: Text | None = Field(None, description="Judge with this agent's block.")
-    set: dict[str, bool | int] | None = Field(None, description="Fields of the configuration that go over it.")
-    mode: Annotated[Mode, Strict(False)] | None = None
-    scope: Annotated[ScopeRule, Strict(False)] | None = None
-    arm: Annotated[Arm, Strict(False)] | None = None
+    set: dict[_FieldName, bool | int] | None = Field(None, description="Fields of the configuration that go over it.")
+    mode: Annotated[Mode, Strict(False)] | None = Field(
+        None, description="enforce (the default): vetoes and run ends take effect; observe: every verdict is marked."
+    )
+    scope: Annotated[ScopeRule, Strict(False)] | None = Field(
+        None, description="Look back over the run (the default), or over the whole session."
+    )
+    arm: Annotated[Arm, Strict(False)] | None = Field(
+        None, description="When a compaction within a run arms the post-compaction guard."
+    )
     tool_map: dict[str, Text] | None = Field(None, description="Judge a tool as the one that the rules call so.")
-    input_format: Text | None = None
-    requires: Requires | None = None
+    input_format: Text | None = Field(None, description="Read it as this format; loopscan formats lists them.")
+    requires: Requires | None = Field(None, description="Skip the check where this is not so.")
     skip: Text | None = Field(None, description="Why this is not checked now.")
 
 
@@ -289,13 +349,14 @@ class Check(Settings):
     """One check of a transcript: under these settings it must meet the snapshot and the assertions."""
 
     name: Text | None = Field(None, description="What reports call it; its settings by default.")
-    snapshot: Snapshot | None = None
-    expect: Expect | None = None
+    snapshot: Snapshot | None = Field(None, description="What --update writes down, and every later run must equal.")
+    expect: Expect | None = Field(None, description="Assertions written by hand.")
 
 
 class ExpectFile(Check):
     """``x.expect.yaml``: what the transcript beside it must meet."""
 
+    schema_: Text | None = Field(None, alias="$schema", description="For editors; nothing is made of it.")
     transcript: Texts | None = Field(
         None, description="Files or folders, relative to this file; the one beside it of the same name by default."
     )
@@ -323,6 +384,7 @@ class Benign(Settings):
 class ChecksFile(_Model):
     """``loopscan.checks.yaml``: what counts for the folder that it lies in, and for those in it."""
 
+    schema_: Text | None = Field(None, alias="$schema", description="For editors; nothing is made of it.")
     root: bool = Field(False, description="Do not look for such files in the folders above.")
     defaults: Settings | None = None
     checks: list[GlobCheck] | None = None
@@ -336,129 +398,19 @@ _File = TypeVar("_File", bound=_Model)
 def load(model: type[_File], document: Document) -> _File:
     """Return what a document says.
 
-    Raises :class:`Mistakes` with a line for everything that is wrong.
+    Raises :class:`Mistakes` for everything that is wrong, each with its place.
     """
     value = {} if document.value is None else document.value
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        told = {
-            line: None
-            for each in error.errors(include_url=False, include_context=True)
-            if (line := _mistake(model, document, each))
-        }
-        raise Mistakes(list(told)) from error
-
-
-class Mistakes(ConfigError):  # noqa: N818 - several errors in one
-    """What is wrong with a file, a line each, with line and column."""
-
-    def __init__(self, lines: list[str]) -> None:
-        rest = len(lines) - MOST_ERRORS
-        self.lines = lines[:MOST_ERRORS] + ([f"… and {rest} more mistakes like these"] if rest > 0 else [])
-        super().__init__(self.lines[0])
+        raise Mistakes(explained(model, document, error)) from error
 
 
 def json_schema(model: type[_Model], name: str) -> dict[str, Any]:
     """Return the JSON schema of a file, under the name that is published."""
     schema = model.model_json_schema(mode="validation")
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": name, **schema}
-
-
-def _mistake(model: type[_Model], document: Document, error: Any) -> str:  # noqa: ANN401
-    """Return one mistake as a line with its place; an empty one where another mistake says it already."""
-    path: tuple[object, ...] = error["loc"]
-    kind: str = error["type"]
-    if kind == "extra_forbidden":
-        spot, what = document.spot(path, key=True), _unknown_key(model, path)
-    elif kind == "missing":
-        spot, what = document.spot(path[:-1]), f'"{path[-1]}" is missing'
-    else:
-        spot, what = document.spot(path), f"{_name(path)} {_EXPECTED.get(kind) or _said(error)}"
-    return f"{clean(document.path)}:{spot.line}:{spot.column}: {what}"
-
-
-_EXPECTED = {
-    "string_type": "must be text; put it in quotes",
-    "int_type": "must be a whole number",
-    "int_from_float": "must be a whole number",
-    "float_type": "must be a number",
-    "bool_type": "must be true or false",
-    "list_type": "must be a list",
-    "dict_type": "must be keys with values",
-    "model_type": "must be keys with values",
-    "model_attributes_type": "must be keys with values",
-}
-
-
-def _said(error: Any) -> str:  # noqa: ANN401
-    context = error.get("ctx") or {}
-    match error["type"]:
-        case "enum" | "literal_error":
-            known = re.findall(r"'([^']*)'", str(context["expected"]))
-            close = difflib.get_close_matches(str(error["input"])[:80], known, 1, 0.6)
-            hint = f'; did you mean "{close[0]}"?' if close else ""
-            return f"must be one of {', '.join(known)}{hint}"
-        case "too_short":
-            return "must not be empty: it would say nothing"
-        case "greater_than_equal":
-            return f"must be at least {context['ge']}"
-        case "value_error":
-            return str(context["error"])
-        case _:
-            message: str = error["msg"]
-            return clean(f"is not right: {message[:1].lower()}{message[1:]}", 160)
-
-
-def _name(path: tuple[object, ...]) -> str:
-    names = [step for step in path if isinstance(step, str) and step in _ALL_KEYS]
-    return f'"{names[-1]}"' if names else "this"
-
-
-def _unknown_key(model: type[_Model], path: tuple[object, ...]) -> str:
-    key = str(path[-1])
-    known = list(_model_at(model, path[:-1]).model_fields)
-    close = difflib.get_close_matches(key[:80], known, 1, 0.6)
-    hint = f'did you mean "{close[0]}"?' if close else f"known: {', '.join(known)}"
-    return f'unknown key "{clean(key, 60)}"; {hint}'
-
-
-def _model_at(model: type[_Model], path: tuple[object, ...]) -> type[_Model]:
-    """Return the model that reads what is at ``path``."""
-    for step in path:
-        if isinstance(step, str) and step in model.model_fields:
-            model = _models(model.model_fields[step].annotation, model)
-    return model
-
-
-def _models(annotation: object, default: type[_Model]) -> type[_Model]:
-    if isinstance(annotation, type) and issubclass(annotation, _Model):
-        return annotation
-    return next((found for part in get_args(annotation) if (found := _models(part, default)) is not default), default)
-
-
-_ALL_KEYS: Final = (
-    frozenset(
-        name
-        for each in (
-            ChecksFile,
-            ExpectFile,
-            GlobCheck,
-            Benign,
-            First,
-            AtMost,
-            RunIs,
-            Figure,
-            NotReached,
-            Counts,
-            Expect,
-        )
-        for name in each.model_fields
-    )
-    | frozenset(SnapshotMark.model_fields)
-    | frozenset(Snapshot.model_fields)
-    | frozenset(Requires.model_fields)
-)
 
 
 def merged(*layers: Settings | None) -> dict[str, Any]:

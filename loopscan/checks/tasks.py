@@ -3,32 +3,17 @@
 from __future__ import annotations
 
 import json
-import operator
 import os
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from loopscan.checks.document import TOP, Spot
+from loopscan.checks.mistakes import TOP, Spot
 from loopscan.checks.schema import Expect, Settings, Snapshot
-from loopscan.errors import UsageError
-from loopscan.rulesets import RULESETS
-from loopscan.sanitize import clean
 
 #: The ruleset of a check that names none, as in a replay.
 DEFAULT_RULESET: Final = "latest"
-
-_COMPARISONS: Final[Mapping[str, Callable[[int, int], bool]]] = {
-    ">=": operator.ge,
-    "<=": operator.le,
-    "==": operator.eq,
-    "!=": operator.ne,
-    ">": operator.gt,
-    "<": operator.lt,
-}
-_COMPARISON = re.compile(r"\s*(>=|<=|==|!=|>|<)\s*([^\s,]+)\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,21 +104,3 @@ def label(settings: Mapping[str, Any]) -> str:
     parts += [f"{name} {settings[name]}" for name in ("mode", "scope", "arm", "input_format") if name in settings]
     parts += [f"{tool}={name}" for tool, name in settings.get("tool_map", {}).items()]
     return ", ".join(parts)
-
-
-def ruleset_meets(ruleset: str, comparisons: str) -> bool:
-    """Tell whether a ruleset is in the range that ``requires`` gives, such as ``>=2026.6, <latest``.
-
-    Rulesets are ordered by age. Raises :class:`UsageError` for what is no comparison with one of them.
-    """
-    age = {name: at for at, name in enumerate(RULESETS)}
-    met = ruleset in age
-    for part in comparisons.split(","):
-        found = _COMPARISON.fullmatch(part)
-        if found is None or found[2] not in age:
-            raise UsageError(
-                f'"{clean(part.strip(), 60)}" is no comparison with a ruleset; write one such as >=2026.9'
-                f" ({', '.join(age)})"
-            )
-        met = met and _COMPARISONS[found[1]](age[ruleset], age[found[2]])
-    return met

@@ -56,8 +56,11 @@ def check(
         typer.Option("--benign", help="A folder of sessions in which a block is a false alarm.", metavar="FOLDER"),
     ] = None,
     max_warnings: Annotated[
-        int, typer.Option("--max-warnings", help="How many warnings a benign folder may have.", min=0, metavar="N")
-    ] = 0,
+        int | None,
+        typer.Option(
+            "--max-warnings", help="How many warnings a --benign folder may have; 0 by default.", min=0, metavar="N"
+        ),
+    ] = None,
     baseline: Annotated[
         Path | None,
         typer.Option(
@@ -126,9 +129,10 @@ def check(
                     debug=debug,
                 )
         else:
-            folders = [
-                BenignFolder(folder, max_warnings, over.model_dump(exclude_none=True)) for folder in benign or ()
-            ]
+            if max_warnings is not None and not benign:
+                raise UsageError("--max-warnings is about --benign folders, and none was named")
+            given = over.model_dump(exclude_none=True)
+            folders = [BenignFolder(folder, max_warnings or 0, given) for folder in benign or ()]
             with progress_of("checking", done, shown=not quiet, what="checks") as progress:
                 report = run(
                     paths or ([] if folders else ["."]),
@@ -204,8 +208,13 @@ def settings_over(
 
 def remarks(report: CheckReport, *, allow_empty: bool) -> Iterator[str]:
     """Yield what is to be said beside the report, a line each."""
-    for line in (*report.mistakes, *report.missing):
+    for mistake in report.mistakes:
+        yield f"error: {mistake}"
+    for line in report.missing:
         yield f"error: {line}"
+    for case in report.errors:
+        at = case.place.path if case.place.line is None else f"{case.place.path}:{case.place.line}"
+        yield f"error: {at}: {case.reason}"
     if report.nothing is not None and not (allow_empty or report.mistakes or report.missing):
         yield f"error: {report.nothing}; --allow-empty lets it pass"
     yield from report.notes

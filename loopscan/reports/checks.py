@@ -38,7 +38,7 @@ def write(report: CheckReport, out: TextIO, options: Options) -> None:
         to.print(safe(f"{name}: {words}"), soft_wrap=True)
     count = report.count()
     style = "bold red" if count[Status.FAILED] or count[Status.ERROR] else "bold green" if report.checked else "bold"
-    to.print(safe(f"{counted(len(report.checked), 'check')}: {report.summary()}", style))
+    to.print(safe(f"{counted(len(report.cases), 'check')}: {report.summary()}", style))
 
 
 def _case(to: Console, case: Case) -> None:

@@ -67,10 +67,10 @@ def test_a_failure_shows_where_the_missing_mark_was_expected(tmp_path: Path) -> 
     assert "#21 ✗ expected here: block generic_repeat · count 21 · threshold 20 · read · run 0, batch 21," in lines
     assert "#25 ● block generic_repeat · count 25, threshold 25 · read · 08:14:24" in lines
     assert [finding.rule for finding in case.findings] == [
-        "changed_mark",
-        "missing_mark",
-        "missing_mark",
         "unexpected_mark",
+        "missing_mark",
+        "missing_mark",
+        "changed_mark",
     ]
     assert len({finding.fingerprint for finding in case.findings}) == 4
 
@@ -107,9 +107,7 @@ def test_a_transcript_without_session_meets_what_expects_none(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("ruleset: 2027.1\nexpect: {none: true}", "there is no ruleset '2027.1'"),
         ("config: gone.json\nexpect: {none: true}", "gone.json"),
-        ("set: {warnThreshold: 3}\nexpect: {none: true}", "warnThreshold"),
         ("input_format: word\nexpect: {none: true}", 'there is no format "word"'),
     ],
 )
@@ -125,11 +123,30 @@ def test_settings_without_sense_are_told_with_the_file_and_line(text: str, said:
     assert (case.place.path, case.place.line) == ("a.expect.yaml", 2)
 
 
+def test_settings_without_effect_are_said(tmp_path: Path) -> None:
+    put(tmp_path, a_jsonl=LOOP, a_expect_yaml="set: {warningThreshold: 3}\nexpect: {first: {count: 10}}")
+    put(tmp_path, c_json='{"tools": {"loopDetection": {"enabled": true}}}', b_jsonl=LOOP)
+    put(tmp_path, b_expect_yaml="config: c.json\nagent: nobody\nexpect: {first: {count: 10}}")
+    report = check(["."])
+    assert report.exit_code() == 0
+    assert report.notes[0].startswith("a.expect.yaml:1: set warningThreshold is ignored: ruleset latest fixes")
+    assert 'agent "nobody"' in report.notes[1]
+
+
+def test_transcripts_without_expectation_and_names_that_are_nearly_right_are_said(tmp_path: Path) -> None:
+    put(tmp_path, a_jsonl=LOOP, a_expect_yaml=MEETS, b_jsonl=CLEAN, b_expects_yaml="", loopscan_check_yaml="")
+    assert check(["."]).notes == [
+        "b.expects.yaml is not read: is it to be a file of expectations?",
+        "loopscan.check.yaml is not read: is it to be a file of expectations?",
+        "1 transcript has no expectation; --strict makes that a failure",
+    ]
+
+
 def test_a_mistake_in_a_file_goes_before_all_else(tmp_path: Path) -> None:
     put(tmp_path, a_jsonl=LOOP, a_expect_yaml="expct: 1", b_txt="no", b_expect_yaml=MEETS)
     report = check([".", "gone"])
     assert report.exit_code() == 2
-    assert report.mistakes == ['a.expect.yaml:1:1: unknown key "expct"; did you mean "expect"?']
+    assert list(map(str, report.mistakes)) == ['a.expect.yaml:1:1: unknown key "expct"; did you mean "expect"?']
     assert report.missing == ["gone: no such file or folder"]
 
 
@@ -164,7 +181,7 @@ def test_only_chooses_by_a_part_of_the_name_or_a_pattern(tmp_path: Path) -> None
     assert set(outcomes(check(["."], only=["b*"]))) == {"b.jsonl [x]"}
     assert set(outcomes(check(["."], only=["a.", "x]"]))) == {"a.jsonl [2026.9]", "b.jsonl [x]"}
     report = check(["."], only=["c"])
-    assert report.nothing == "none of 2 checks meets --only c"
+    assert report.nothing == "none of 2 checks meets --only c; -v lists them all"
     assert report.exit_code() == 1
 
 
@@ -222,8 +239,8 @@ def test_one_file_that_cannot_be_written_does_not_stop_the_others(tmp_path: Path
     (tmp_path / "a.jsonl.expect.yaml").write_text("transcript: c.d.jsonl\nexpect: {none: true}\n")
     report = check(["a.jsonl", "b.jsonl"], update=True)
     assert report.updated == ["b.expect.yaml"]
-    assert report.mistakes == [
-        "a.jsonl.expect.yaml is there already, and is about something else: name a.jsonl in it"
+    assert list(map(str, report.mistakes)) == [
+        "a.jsonl: a.jsonl.expect.yaml is there already, and is about something else: name a.jsonl in it"
     ]
     assert report.exit_code() == 2
 
@@ -318,7 +335,7 @@ def test_warnings_of_a_benign_folder_are_counted_against_the_limit(tmp_path: Pat
     put(tmp_path, good__a_jsonl=FIXTURES / "sessions" / "steering.jsonl", good__b_jsonl=CLEAN)
     assert benign("good").exit_code() == 1
     assert benign("good", max_warnings=1).exit_code() == 0
-    assert benign("good").cases[-1].reason == "1 warnings on benign sessions, where at most 0 are borne"
+    assert benign("good").cases[-1].reason == "1 warning on benign sessions, where 0 may be"
 
 
 def test_an_empty_benign_folder_is_no_success(tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ def test_a_byte_order_mark_is_no_content(tmp_path: Path) -> None:
 
 def test_what_is_no_text_is_said_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "x.yaml").write_bytes(b"a: 1\nb: \xff\n")
-    with pytest.raises(ConfigError, match=r"x\.yaml:2: is not UTF-8 text"):
+    with pytest.raises(ConfigError, match=r"x\.yaml:2:1: is not UTF-8 text"):
         read(tmp_path / "x.yaml", "x.yaml")
 
 

@@ -69,7 +69,7 @@ def test_an_expectation_without_transcript_is_a_failing_task(tmp_path: Path) -> 
     put(tmp_path, a_expect_yaml="expect: {none: true}", b_expect_yaml="transcript: gone.jsonl\nexpect: {none: true}")
     faults = [task.fault for task in find(["."]).tasks]
     assert [fault.sentence for fault in faults if fault is not None] == [
-        "there is no transcript a",
+        'there is no transcript a beside it; rename this file, or name the transcript by "transcript"',
         "there is no transcript gone.jsonl",
     ]
 
@@ -91,7 +91,7 @@ def test_several_transcripts_of_one_name_must_be_told_apart(tmp_path: Path) -> N
         a_jsonl_expect_yaml="expect: {none: true}",
     )
     found = find(["."])
-    assert found.mistakes == [
+    assert list(map(str, found.mistakes)) == [
         'a.expect.yaml:1:1: several files are called so (a.json, a.jsonl): say which by "transcript"'
     ]
     assert [task.file for task in found.tasks] == ["a.jsonl.expect.yaml"]
@@ -172,7 +172,9 @@ def test_a_check_that_requires_another_ruleset_is_skipped(tmp_path: Path) -> Non
 
 def test_a_requirement_without_sense_is_told_with_its_place(tmp_path: Path) -> None:
     put(tmp_path, a_jsonl=LOOP, a_expect_yaml='expect: {none: true}\nrequires:\n  ruleset: ">=2027"\n')
-    assert find(["."]).mistakes[0].startswith('a.expect.yaml:3:12: ">=2027" is no comparison with a ruleset')
+    assert str(find(["."]).mistakes[0]).startswith(
+        'a.expect.yaml:3:12: "ruleset" must be comparisons with 2026.6, 2026.9, latest'
+    )
 
 
 def test_checks_of_the_same_name_are_numbered(tmp_path: Path) -> None:
@@ -199,7 +201,7 @@ def test_a_snapshot_above_several_checks_is_a_mistake(tmp_path: Path) -> None:
         a_jsonl=LOOP,
         a_expect_yaml="checks: [{name: a}]\nsnapshot: {sessions: 1, runs: 1, calls: 1, marks: []}",
     )
-    assert find(["."]).mistakes == [
+    assert list(map(str, find(["."]).mistakes)) == [
         'a.expect.yaml:2:1: a "snapshot" beside "checks" belongs to none of them: move it into the one that it is of'
     ]
 
@@ -209,7 +211,10 @@ def test_one_broken_file_does_not_stop_the_others(tmp_path: Path) -> None:
     put(tmp_path, c__loopscan_checks_yaml="defautls: {}", c__d_jsonl=LOOP, c__d_expect_yaml="expect: {none: true}")
     found = find([".", "gone"])
     assert ids(found) == ["b.jsonl [latest]", "c/d.jsonl [latest]"]
-    assert [line.partition(": ")[0] for line in found.mistakes] == ["a.expect.yaml:2:1", "c/loopscan.checks.yaml:1:1"]
+    assert [str(each).partition(": ")[0] for each in found.mistakes] == [
+        "a.expect.yaml:2:1",
+        "c/loopscan.checks.yaml:1:1",
+    ]
     assert found.missing == ["gone: no such file or folder"]
 
 

@@ -11,13 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loopscan.checks.document import parse
+from loopscan.checks.mistakes import MOST, Mistakes
 from loopscan.checks.schema import (
     CHECKS,
     EXPECT,
-    MOST_ERRORS,
     ChecksFile,
     ExpectFile,
-    Mistakes,
     Settings,
     json_schema,
     load,
@@ -31,7 +30,7 @@ VALIDATOR = jsonschema.Draft202012Validator(json_schema(ExpectFile, EXPECT))
 def mistakes(text: str) -> list[str]:
     with pytest.raises(Mistakes) as caught:
         load(ExpectFile, parse(text, "x.yaml"))
-    return caught.value.lines
+    return list(map(str, caught.value.found))
 
 
 def accepts(text: str) -> bool:
@@ -93,7 +92,7 @@ def test_all_that_can_be_said_is_understood() -> None:
         ),
         ("expect: {at_most: [{kind: block}]}", 'x.yaml:1:20: "times" is missing'),
         ("expect: {none: [{calls: 1}]}", 'x.yaml:1:18: unknown key "calls"; did you mean "call"?'),
-        ("expect: {none: false}", 'x.yaml:1:16: "none" must be keys with values'),
+        ("expect: {none: false}", 'x.yaml:1:16: "none" must be true, a mark, or a list of marks'),
         ('expect: {exact: [{count: "10"}]}', 'x.yaml:1:26: "count" must be a whole number'),
         ("expect: {exact: [{count: -1}]}", 'x.yaml:1:26: "count" must be at least 0'),
         ("expect: {not_reached: {tokens: {value: 1, within: 5 %}}}", 'must be a share such as "5%"'),
@@ -102,6 +101,14 @@ def test_all_that_can_be_said_is_understood() -> None:
         ("checks: []", 'x.yaml:1:9: "checks" must not be empty'),
         ("expect: {none: []}", 'x.yaml:1:16: "none" must not be empty'),
         ("expect: {none: {kind: []}}", 'x.yaml:1:23: "kind" must not be empty'),
+        ("ruleset: 2027", 'x.yaml:1:10: "ruleset" must be one of 2026.6, 2026.9, latest'),
+        (
+            "set: {warnThreshold: 2}",
+            'x.yaml:1:7: "warnThreshold" is no field of the configuration; did you mean "warningThreshold"?',
+        ),
+        ("expect: {exact: [block]}", 'x.yaml:1:18: "exact" must be a mark such as block generic_repeat 20'),
+        ('requires: ">=2026.9"', 'x.yaml:1:11: "requires" must be {ruleset: ">=2026.9"}'),
+        ("expect: {not_reached: {calls: many}}", 'x.yaml:1:31: "calls" must be a number, or {value'),
         ("skip: true", 'x.yaml:1:7: "skip" must be text; put it in quotes'),
         ("checks: {}", 'x.yaml:1:9: "checks" must be a list'),
         ("- a", "x.yaml:1:1: this must be keys with values"),
@@ -113,9 +120,9 @@ def test_a_mistake_is_told_with_line_and_column(text: str, said: str) -> None:
 
 
 def test_all_mistakes_are_told_but_not_without_end() -> None:
-    lines = mistakes("\n".join(f"key{number}: 1" for number in range(MOST_ERRORS + 5)))
-    assert len(lines) == MOST_ERRORS + 1
-    assert lines[-1] == "… and 5 more mistakes like these"
+    lines = mistakes("\n".join(f"key{number}: 1" for number in range(MOST + 5)))
+    assert len(lines) == MOST + 1
+    assert lines[-1] == "x.yaml: 5 more mistakes; mend these first"
 
 
 def test_what_a_file_holds_is_not_printed_raw() -> None:
@@ -128,9 +135,28 @@ def test_both_schemas_are_valid_schemas() -> None:
         assert schema["additionalProperties"] is False
 
 
-KEYS = st.sampled_from([*ExpectFile.model_fields, "oops"])
+KEYS = st.sampled_from([*ExpectFile.model_fields, "$schema", "oops"])
 SCALARS: st.SearchStrategy[Any] = (
-    st.sampled_from(["2026.9", "block", "read", "5%", "run_end", "session", "observe", 0, 3, -1, 2.5, True, False])
+    st.sampled_from(
+        [
+            "2026.9",
+            "block generic_repeat 20",
+            "run end  ping_pong",
+            ">=2026.9",
+            "block",
+            "read",
+            "5%",
+            "run_end",
+            "session",
+            "observe",
+            0,
+            3,
+            -1,
+            2.5,
+            True,
+            False,
+        ]
+    )
     | st.sampled_from(list(Kind)).map(str)
     | st.sampled_from(list(Detector)).map(str)
 )

@@ -48,7 +48,7 @@ def test_a_failure_says_what_where_and_why(tmp_path: Path) -> None:
     assert (code, err) == (1, "")
     assert out.splitlines()[:7] == [
         "FAILED  a.jsonl [2026.9]  a.expect.yaml:1",
-        "  at_most: 2 instead of 1 marks",
+        "  at_most: 2 marks instead of 1",
         "    expected  at most 1: block",
         "    found     2; the first beyond is block generic_repeat · count 21 · threshold 20 · read · run 0, batch"
         " 21, call 21 · 1 blocked",
@@ -67,8 +67,10 @@ def test_what_is_wrong_goes_to_standard_error_a_line_each(tmp_path: Path) -> Non
     assert err.splitlines() == [
         'loopscan: error: a.expect.yaml:1:1: unknown key "exect"; did you mean "expect"?',
         "loopscan: error: gone: no such file or folder",
+        "loopscan: 1 transcript has no expectation; --strict makes that a failure",
     ]
-    assert out == "1 check: 1 passed\n"
+    assert out.splitlines()[0] == "ERROR  a.expect.yaml [expectations]"
+    assert out.splitlines()[-1] == "2 checks: 1 passed, 1 error"
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from loopscan.wholefile import whole_file
 
 SCHEMA: Final = "loopscan.baseline/1"
 
-_UPDATE: Final = "loopscan check --update"
+_UPDATE: Final = "the same command with --update"
 
 _TOP: Final = ("schema", "version", "made_with", "checked", "ignores", "marks", "sessions")
 _MADE_WITH: Final = ("ruleset", "mode", "scope", "arm", "config", "agents")
