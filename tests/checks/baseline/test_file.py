@@ -162,7 +162,7 @@ WRONG = [
 class TestReading:
     def test_the_first_update_makes_a_file_that_is_missing(self, tmp_path: Path) -> None:
         with pytest.raises(
-            NoBaselineError, match=r"there is no baseline .*b\.json; loopscan check --update makes it"
+            NoBaselineError, match=r"there is no baseline .*b\.json; the same command with --update makes it"
         ):
             load(tmp_path / "b.json")
 
