@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from loopscan.checks.document import Document, read
-from loopscan.checks.folders import ENDINGS, FOLDER_FILES, FolderFile, FolderFiles, is_expectation
+from loopscan.checks.folders import ENDINGS, FOLDER_FILES, FolderFile, FolderFiles, files_below, is_expectation
 from loopscan.checks.mistakes import TOP, Mistake, Mistakes
 from loopscan.checks.schema import Benign, Check, Expect, ExpectFile, GlobCheck, Settings, load, merged
 from loopscan.checks.tasks import DEFAULT_RULESET, BenignFolder, Fault, Task, joined, label, placed
@@ -180,11 +180,17 @@ class _Search:
             if self._strict:
                 self._found.missing.append(str(error))
 
+        def is_told(path: Path) -> bool:
+            real = Path(os.path.realpath(path))
+            return not told.isdisjoint(map(str, (real, *real.parents)))
+
+        below = (Path(folder, *parts) for folder in self._folders for parts in files_below(Path(folder)))
+        if all(map(is_told, below)):
+            return  # looking into files takes time
         for source in discover(self._folders, on_error=unread).sources:
             path = _file_of(source.source.name)
-            real = Path(os.path.realpath(path))
-            if told.isdisjoint(map(str, (real, *real.parents))) and not self._ignored(path):
-                told.add(str(real))
+            if not is_told(path) and not self._ignored(path):
+                told.add(os.path.realpath(path))
                 untold.append(path)
         if self._strict:
             self._add(map(self._untold, untold))
