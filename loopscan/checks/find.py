@@ -97,6 +97,8 @@ class _Search:
         """Files of expectations by their real path, and what globs of which file met: all count once."""
         self._told: set[str] = set()
         """Transcripts that some task is about, by their real path."""
+        self._matched: dict[tuple[str, int], list[Path]] = {}
+        """What the patterns of a file that counts for a folder meet."""
         self._listed = looked.names
 
     def path(self, name: str) -> None:
@@ -134,7 +136,7 @@ class _Search:
         for file in self._files.above(folder):
             if file.folder != folder:
                 self._globs(file, folder)
-        for at, folders, names in os.walk(folder):
+        for at, folders, names in os.walk(folder, onerror=self._unread):
             folders[:] = sorted(name for name in folders if not name.startswith("."))
             here = Path(at)
             if own := self._files.of(here):
@@ -146,6 +148,9 @@ class _Search:
                     self._found.notes.append(
                         f"{clean(str(here / name))} is not read: is it to be a file of expectations?"
                     )
+
+    def _unread(self, error: OSError) -> None:
+        self._found.missing.append(f"{clean(str(error.filename))}: {error.strerror or 'input/output error'}")
 
     def _transcript(self, path: Path) -> None:
         names = self._named(path.parent).all
@@ -234,8 +239,11 @@ class _Search:
             fault = None
             if gone:
                 fault = Fault("unreadable_transcript", self._gone(Path(gone[0]), named=file.transcript is not None))
-            elif check.snapshot is None and (expect is None or snapshots):
-                fault = Fault("no_expectation", "it says nothing yet that the transcript must meet")
+            elif check.snapshot is None and snapshots:
+                what = (
+                    "its snapshot is empty" if expect is not None else "it says nothing that the transcript must meet"
+                )
+                fault = Fault("no_expectation", f"{what}; --update writes one")
             yield Task(
                 transcripts[0],
                 transcripts,
@@ -297,7 +305,10 @@ class _Search:
     def _globbed(self, file: FolderFile, number: int, check: GlobCheck, under: Path | None) -> Iterator[Task]:
         within: tuple[object, ...] = ("checks", number)
         spot = file.document.spot(within)
-        met = file.transcripts(check.transcripts, check.exclude)
+        key = (file.document.path, number)
+        if key not in self._matched:
+            self._matched[key] = file.transcripts(check.transcripts, check.exclude)
+        met = self._matched[key]
         for path in met:
             if not _lies(path, under) or not self._first(file, number, os.path.realpath(path)):
                 continue
@@ -315,6 +326,7 @@ class _Search:
                 spot,
                 within,
                 skip=skip,
+                fault=None if check.expect.asserts() else Fault("bad_expectation", "it asserts nothing"),
             )
         if not met and under is None and self._first(file, number, None):
             patterns = ", ".join(clean(pattern, 80) for pattern in check.transcripts)

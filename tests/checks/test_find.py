@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -236,3 +237,25 @@ def test_hidden_folders_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / ".cache").mkdir()
     put(tmp_path / ".cache", a_jsonl=LOOP, a_expect_yaml="oops: 1")
     assert find(["."]) == Found()
+
+
+def test_a_folder_that_cannot_be_looked_into_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(tmp_path, a_jsonl=LOOP, a_expect_yaml="expect: {none: true}", closed__b_txt="")
+    scandir = os.scandir
+
+    def refuse(path: str) -> object:
+        if str(path).endswith("closed"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    found = find(["."])
+    assert ids(found) == ["a.jsonl [latest]"]
+    assert found.missing == ["./closed: Permission denied"]
+
+
+def test_a_glob_that_asserts_nothing_is_a_failing_task(tmp_path: Path) -> None:
+    put(tmp_path, a_jsonl=LOOP, loopscan_checks_yaml="checks: [{transcripts: '*.jsonl', expect: {none: null}}]")
+    (task,) = find(["."]).tasks
+    assert task.fault is not None
+    assert task.fault.sentence == "it asserts nothing"
