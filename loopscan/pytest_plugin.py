@@ -67,6 +67,14 @@ class _File(pytest.File):
     surely = False
     """Whether it is loopscan's whatever it says."""
 
+    def _mistakes(self, lines: list[str]) -> Iterator[MistakesItem]:
+        """Yield a test that fails by what is wrong with the file; none if there is nothing."""
+        # An error of collection would keep pytest from running anything else.
+        if lines:
+            item: MistakesItem = MistakesItem.from_parent(self, name=_one_line(self.path.name))
+            item.lines = lines
+            yield item
+
     def _item(self, task: Task, name: str) -> CheckItem:
         item: CheckItem = CheckItem.from_parent(self, name=_one_line(name))
         item.task = task
@@ -79,14 +87,16 @@ class Expectations(_File):
     """``x.expect.yaml``: a test for each of its checks."""
 
     def collect(self) -> Iterator[pytest.Item]:
-        """Yield the checks. Mistakes in the file, or in one that counts for its folder, are errors of collection."""
+        """Yield the checks, or one that fails by mistakes in the file, or in one that counts for its folder."""
         from loopscan.checks.find import Looked, find
 
         looked = self.config.stash.setdefault(_LOOKED, {}).setdefault(self.path.parent, Looked())
         found = find([str(self.path)], looked=looked)
         if not (self.surely or any(_asserts(task) for task in found.tasks) or _has_transcript(self.path)):
             return
-        _complain([*found.mistakes, *found.missing])
+        if wrong := [*found.mistakes, *found.missing]:
+            yield from self._mistakes(wrong)
+            return
         for task in found.tasks:
             yield self._item(task, task.name)
 
@@ -95,7 +105,7 @@ class FolderChecks(_File):
     """``loopscan.checks.yaml``: a test for each transcript that its patterns meet, and for each benign folder."""
 
     def collect(self) -> Iterator[pytest.Item]:
-        """Yield the checks that this file itself asks for. Mistakes in it are errors of collection."""
+        """Yield the checks that this file itself asks for, and one that fails by mistakes in it."""
         from loopscan.checks.document import read
         from loopscan.checks.find import find
         from loopscan.checks.schema import ChecksFile, load
@@ -104,13 +114,13 @@ class FolderChecks(_File):
         try:
             says = load(ChecksFile, read(self.path, str(self.path)))
         except ConfigError as error:
-            _complain(getattr(error, "lines", [str(error)]))
+            yield from self._mistakes(getattr(error, "lines", [str(error)]))
             return
         if not says.checks and not says.benign:
             return
         found = find([str(self.path)])
         own = f"{_one_line(str(self.path))}:"
-        _complain([line for line in found.mistakes if line.startswith(own)])
+        yield from self._mistakes([line for line in found.mistakes if line.startswith(own)])
         for task in found.tasks:
             if task.file == str(self.path):
                 yield self._item(task, f"{os.path.relpath(task.transcript, self.path.parent)} [{task.name}]")
@@ -120,6 +130,20 @@ class FolderChecks(_File):
                 item: BenignItem = BenignItem.from_parent(self, name=_one_line(name))
                 item.folder = folder
                 yield item
+
+
+class MistakesItem(pytest.Item):
+    """A file of which no check can be made as it says."""
+
+    lines: list[str]
+
+    def runtest(self) -> None:
+        """Fail by what is wrong, each with its place."""
+        pytest.fail("\n".join(self.lines), pytrace=False)
+
+    def reportinfo(self) -> tuple[os.PathLike[str] | str, int | None, str]:
+        """Return the file."""
+        return self.path, None, self.name
 
 
 class CheckItem(pytest.Item):
@@ -195,11 +219,6 @@ def _has_transcript(path: Path) -> bool:
     beside = [each for each in path.parent.iterdir() if each.name == base or each.name.startswith(f"{base}.")]
     files = sorted(each for each in beside if not is_expectation(each.name))
     return bool(discover(files, on_error=lambda error: None).sources)  # what is no transcript is the answer
-
-
-def _complain(lines: list[str]) -> None:
-    if lines:
-        raise pytest.Collector.CollectError("\n".join(lines))
 
 
 def _judge(made: Any) -> None:  # noqa: ANN401

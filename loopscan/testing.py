@@ -11,6 +11,8 @@ is this module.
 
 from __future__ import annotations
 
+import difflib
+import inspect
 import io
 import json
 import os
@@ -44,6 +46,7 @@ from loopscan.events import (
     Where,
 )
 from loopscan.replayer import Plan, ReplaySource, SourceReplay, add, bring_home, carry_out, plan
+from loopscan.replayer import replay as replay_paths
 from loopscan.report import Report, SessionReport, SourceReport
 from loopscan.reports.plain import lines
 from loopscan.sanitize import clean
@@ -65,6 +68,8 @@ _PLAIN_READER: Final = "openclaw-jsonl"
 _MARK = re.compile(r"(?P<kind>[a-z_ ]+?) +(?P<detector>[a-z_]+)(?: +(?P<count>[0-9]{1,9}))?")
 #: Keywords of :func:`loopscan.replay` that say how to work, not what comes out.
 _OF_WORK: Final = frozenset({"jobs", "progress", "debug"})
+#: All of them; the first parameter is what is replayed.
+_KEYWORDS: Final = tuple(inspect.signature(replay_paths).parameters)[1:]
 _ASSERT: Final = "assert_marks"
 
 
@@ -81,6 +86,7 @@ def replay(what: Subject, **keywords: Any) -> Replayed:  # noqa: ANN401 - those 
     Raises :class:`InputError` where something cannot be read or no session is found, since a test of nothing proves
     nothing, and :class:`UsageError` or :class:`ConfigError` for what makes no sense.
     """
+    _refuse_unknown(keywords)
     if isinstance(what, str | os.PathLike):
         return _whole(_of_paths([what], keywords))
     if isinstance(what, Mapping):
@@ -171,6 +177,14 @@ def _whole(report: Report) -> Replayed:
     return Replayed(report)
 
 
+def _refuse_unknown(keywords: Iterable[str]) -> None:
+    for name in keywords:
+        if name not in _KEYWORDS:
+            close = difflib.get_close_matches(name[:80], _KEYWORDS, 1, 0.6)
+            hint = f'did you mean "{close[0]}"?' if close else f"known: {', '.join(_KEYWORDS)}"
+            raise UsageError(f'replay: unknown keyword "{clean(name, 60)}"; {hint}')
+
+
 def _all(items: Iterable[Any], kind: Any, name: str) -> Iterator[Any]:  # noqa: ANN401 - isinstance takes more than types
     for number, item in enumerate(items, 1):
         if not isinstance(item, kind):
@@ -258,7 +272,8 @@ def _expect(assertions: dict[str, Any]) -> Expect:
         return load(Expect, document)
     except Mistakes as error:
         mistakes = (line.removeprefix(f"{_ASSERT}:1:1: ") for line in error.lines)
-        raise UsageError(f"{_ASSERT}: {'; '.join(mistakes)}") from error
+        # Not from the error: a test runner would print what pydantic says before what is wrong.
+        raise UsageError(f"{_ASSERT}: {'; '.join(mistakes)}") from None
 
 
 def _without_run(difference: Difference) -> Difference:

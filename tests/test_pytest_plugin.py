@@ -99,13 +99,26 @@ def test_skips_are_skips_with_their_reason(notes: pytest.Pytester) -> None:
     done.stdout.fnmatch_lines_random(["*waits for a fix", "*requires ruleset >=2026.9, this is 2026.6"])
 
 
-def test_mistakes_are_errors_of_collection_with_their_place(notes: pytest.Pytester) -> None:
+def test_mistakes_are_a_failing_test_of_the_file_with_their_place_and_everything_else_runs(
+    notes: pytest.Pytester,
+) -> None:
     write(notes, "notes.expect.yaml", "ruleset: '2026.9'\nexpect:\n  nome: true\n")
-    done = notes.runpytest()
-    done.assert_outcomes(errors=1)
-    done.stdout.fnmatch_lines(['*notes.expect.yaml:3:3: unknown key "nome"; did you mean "none"[?]'])
+    write(notes, "broken.expect.yaml", "transcript: notes.jsonl\nexpect: {none: [\n")
+    write(notes, "own.expect.yaml", f"transcript: notes.jsonl\n{GOOD}")
+    notes.makepyfile("def test_other(): pass")
+    done = notes.runpytest("-o", "loopscan_collect=all")
+    done.assert_outcomes(passed=2, failed=2)
+    done.stdout.fnmatch_lines_random(
+        [
+            "*_ notes.expect.yaml _*",
+            f'{notes.path}/notes.expect.yaml:3:3: unknown key "nome"; did you mean "none"[?]',
+            f"{notes.path}/broken.expect.yaml:3:1: *",
+            "FAILED notes.expect.yaml::notes.expect.yaml - Failed: *",
+        ]
+    )
     done.stdout.no_fnmatch_line("*Traceback*")
     done.stdout.no_fnmatch_line("*find.py*")
+    notes.runpytest("notes.expect.yaml::notes.expect.yaml").assert_outcomes(failed=1)
 
 
 def test_what_a_folder_says_counts_and_its_own_checks_are_tests(notes: pytest.Pytester) -> None:
@@ -136,9 +149,27 @@ def test_what_a_folder_says_counts_and_its_own_checks_are_tests(notes: pytest.Py
 def test_a_mistake_in_the_file_of_a_folder_is_no_other_check_passed(notes: pytest.Pytester) -> None:
     write(notes, "notes.expect.yaml", GOOD)
     write(notes, "loopscan.checks.yaml", "defaults:\n  rulset: latest\n")
-    done = notes.runpytest("--continue-on-collection-errors")
-    done.assert_outcomes(errors=2)
+    done = notes.runpytest()
+    done.assert_outcomes(failed=2)
     done.stdout.fnmatch_lines(['*loopscan.checks.yaml:2:3: unknown key "rulset"*'])
+
+
+def test_a_mistake_in_one_check_of_a_folder_stops_none_of_the_others(notes: pytest.Pytester) -> None:
+    write(
+        notes,
+        "loopscan.checks.yaml",
+        "checks:\n"
+        "- {transcripts: '*.jsonl', requires: {ruleset: later}, expect: {none: true}}\n"
+        "- {transcripts: '*.jsonl', name: quiet, expect: {at_most: [{kind: run_end, times: 1}]}}\n",
+    )
+    done = notes.runpytest("-v")
+    done.assert_outcomes(passed=1, failed=1)
+    done.stdout.fnmatch_lines_random(
+        [
+            "*loopscan.checks.yaml:2:*no comparison with a ruleset*",
+            "loopscan.checks.yaml::notes.jsonl [[]quiet] PASSED*",
+        ]
+    )
 
 
 def test_a_file_of_a_folder_without_checks_is_no_test(notes: pytest.Pytester) -> None:
@@ -167,12 +198,12 @@ def test_files_of_other_tools_are_left_alone(notes: pytest.Pytester) -> None:
 
 def test_a_file_beside_its_transcript_must_be_right(notes: pytest.Pytester) -> None:
     write(notes, "notes.expect.yaml", "steps: [one, two]\n")
-    notes.runpytest().assert_outcomes(errors=1)
+    notes.runpytest().assert_outcomes(failed=1)
 
 
 def test_a_file_that_is_named_must_be_right(notes: pytest.Pytester) -> None:
     write(notes, "other.expect.yaml", OTHERS["other.expect.yaml"])
-    notes.runpytest("other.expect.yaml").assert_outcomes(errors=1)
+    notes.runpytest("other.expect.yaml").assert_outcomes(failed=1)
 
 
 def test_the_option_says_that_all_or_none_are_ours(notes: pytest.Pytester) -> None:
@@ -181,8 +212,8 @@ def test_the_option_says_that_all_or_none_are_ours(notes: pytest.Pytester) -> No
     write(notes, "notes.expect.yaml", GOOD)
     write(notes, "loopscan.checks.yaml", "benign: [{folder: .}]\n")
     assert notes.runpytest("-o", "loopscan_collect=none").ret is pytest.ExitCode.NO_TESTS_COLLECTED
-    every = notes.runpytest("-o", "loopscan_collect=all", "--continue-on-collection-errors")
-    every.assert_outcomes(errors=3, failed=2, passed=1, skipped=1)
+    every = notes.runpytest("-o", "loopscan_collect=all")
+    every.assert_outcomes(failed=5, passed=1, skipped=1)
     wrong = notes.runpytest("-o", "loopscan_collect=some")
     assert wrong.ret is pytest.ExitCode.USAGE_ERROR
     wrong.stderr.fnmatch_lines(["*loopscan_collect must be one of auto, all, none, not 'some'"])
@@ -267,6 +298,27 @@ def test_a_failing_assertion_shows_the_test_the_reason_and_no_line_of_ours(notes
             "E       loopscan.errors.InputError: gone.jsonl: no such file*",
         ]
     )
+    done.stdout.no_fnmatch_line("*testing.py:*")
+
+
+def test_a_misspelt_keyword_is_told_by_one_line_and_no_internals(notes: pytest.Pytester) -> None:
+    notes.makepyfile(
+        """
+        def test_assertion(loopscan):
+            loopscan.replay("notes.jsonl").assert_marks(at_lest=[{"kind": "block"}])
+
+        def test_replay(loopscan):
+            loopscan.replay("notes.jsonl", rulset="2026.9")
+        """
+    )
+    done = notes.runpytest()
+    done.assert_outcomes(failed=2)
+    told = [line for line in done.outlines if line.startswith("E ")]
+    assert told == [
+        'E       loopscan.errors.UsageError: assert_marks: unknown key "at_lest"; did you mean "at_least"?',
+        'E       loopscan.errors.UsageError: replay: unknown keyword "rulset"; did you mean "ruleset"?',
+    ]
+    done.stdout.no_fnmatch_line("*pydantic*")
     done.stdout.no_fnmatch_line("*testing.py:*")
 
 

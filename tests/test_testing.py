@@ -57,6 +57,18 @@ def test_the_keywords_are_those_of_the_library() -> None:
         replay(session([READ]), overrides={"criticalTreshold": 1})
 
 
+@pytest.mark.parametrize("what", [NOTES, entries(NOTES), session([READ])], ids=["path", "entries", "events"])
+def test_an_unknown_keyword_is_named_as_one_of_replay(what: Any) -> None:
+    with pytest.raises(UsageError, match=r'^replay: unknown keyword "rulset"; did you mean "ruleset"\?$'):
+        replay(what, rulset="2026.9")
+    with pytest.raises(
+        UsageError, match=r'^replay: unknown keyword "colour"; known: config, agent, ruleset, .*, jobs,'
+    ):
+        replay(what, colour="red")
+    with pytest.raises(UsageError, match=r'^replay: unknown keyword "paths"; known: '):
+        replay(what, paths=[])
+
+
 def test_outcomes_tell_calls_apart_and_may_be_errors() -> None:
     moving = session([("read", {"path": "log"}, f"line {number}") for number in range(25)])
     assert replay(moving).marks == ["warning generic_repeat 10", "warning generic_repeat 20"]
@@ -146,6 +158,7 @@ def test_what_is_no_assertion_is_refused(marks: list[Any], assertions: dict[str,
     with pytest.raises(UsageError, match=r"^assert_marks: ") as error:
         replay(session([READ])).assert_marks(*marks, **assertions)
     assert told in str(error.value)
+    assert error.value.__cause__ is None
 
 
 def test_a_replay_of_nothing_proves_nothing(tmp_path: Path) -> None:
