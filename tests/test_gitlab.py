@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import subprocess
 from pathlib import Path
 from xml.etree import ElementTree
@@ -14,6 +16,7 @@ from tests.pages import shown_file
 from tests.scripts import BIN, ROOT, check_schema, checkout, run, sessions
 
 TEMPLATE = ROOT / "ci" / "gitlab.yml"
+WHO = ("-c", "user.name=A", "-c", "user.email=a@example.invalid")
 JOB = yaml.safe_load(TEMPLATE.read_text(encoding="utf-8"))["loopscan"]
 
 
@@ -79,10 +82,34 @@ def test_a_path_is_never_an_option(project: Path) -> None:
     assert "--help: no such file or folder" in done.stderr
 
 
+def test_nothing_is_installed_that_nobody_named(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    done = carry_out(tmp_path / "project", "before_script")
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("loopscan: set LOOPSCAN_PACKAGE to what pip is to install, such as git+https://")
+    assert not any((tmp_path / "project").iterdir())
+
+
+def test_the_image_has_git_for_a_package_of_a_repository() -> None:
+    assert shown_file(".gitlab-ci.yml").count("LOOPSCAN_PACKAGE: git+https://") == 1
+    # The image of this name without a suffix is made from one with git; those called slim and alpine are not.
+    assert re.fullmatch(r"python:3\.\d+", JOB["image"])
+
+
 @pytest.mark.install
-def test_it_installs_the_package_that_is_named(tmp_path: Path, registry: None) -> None:
+@pytest.mark.parametrize("kind", ["folder", "repository"])
+def test_it_installs_the_package_that_is_named(kind: str, tmp_path: Path, registry: None) -> None:
     (tmp_path / "project").mkdir()
     package = str(checkout(tmp_path / "loopscan"))
+    if kind == "repository":
+        if shutil.which("git") is None:
+            pytest.skip("git is not installed")
+        for arguments in (["init", "--quiet"], ["add", "."], [*WHO, "commit", "--quiet", "--message=all"]):
+            made = run(["git", *arguments], tmp_path / "loopscan")
+            assert made.returncode == 0, made.stderr
+        assert run(["git", "tag", "v0.1.0"], tmp_path / "loopscan").returncode == 0
+        package = f"git+file://{package}@v0.1.0"
     installed = carry_out(tmp_path / "project", "before_script", LOOPSCAN_PACKAGE=package)
     assert installed.returncode == 0, installed.stderr
     sessions(tmp_path / "project", right=True)
