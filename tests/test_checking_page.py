@@ -1,52 +1,89 @@
-"""``docs/checking.md`` is true: the files of each section are written, and its commands print what is shown."""
+"""``docs/checking.md`` is true: whoever follows it from top to bottom, in one folder, sees what it shows."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
-import pytest
-
 from loopscan.checks.schema import _ALL_KEYS, Settings
-from tests.pages import CHECKING, blocks, sections
-from tests.scripts import BIN, run, transcripts
+from tests.pages import CHECKING, Block, blocks, sections
+from tests.scripts import BIN, ROOT, run
 
-SECTIONS = sections(CHECKING)
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """The folder that the page speaks of."""
-    transcripts("detectors", tmp_path / "sessions")
-    transcripts("clean", tmp_path / "clean")
-    return tmp_path
+PAGE = CHECKING.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("heading", [heading for heading, text in SECTIONS.items() if "```console" in text])
-def test_a_section_runs_as_it_is_shown(heading: str, folder: Path) -> None:
-    for block in blocks(SECTIONS[heading]):
+class Reader:
+    """Somebody who does what the page says, in a shell that keeps its working folder."""
+
+    def __init__(self, at: Path) -> None:
+        self.at = at
+        self._notes = at.with_name(f"{at.name}.pwd")
+        path = run(["sh", "-c", "echo $PATH"], at).stdout.strip()
+        self._environment = {"PATH": f"{BIN}:{path}", "NOTES": str(self._notes)}
+
+    def follow(self, block: Block) -> None:
+        """Run the commands of a console, or write a file."""
         if block.language == "console":
             for command, lines in block.commands():
-                prints(command, lines, folder)
+                self._prints(command, lines)
         else:
             assert block.file is not None, "name the file in a first line, so that it is written and used"
-            (folder / block.file).parent.mkdir(exist_ok=True)
-            (folder / block.file).write_text(block.text, encoding="utf-8")
+            file = self.at / block.file
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(block.text, encoding="utf-8")
+
+    def _prints(self, command: str, lines: list[str]) -> None:
+        """Assert that a command prints these lines, or such as begin so, in this order; nothing if none is shown."""
+        done = run(["sh", "-c", f'{{ {command}\n}} 2>&1; pwd > "$NOTES"'], self.at, **self._environment)
+        self.at = Path(self._notes.read_text(encoding="utf-8").strip())
+        assert lines or not done.stdout, f"{command}: prints\n{done.stdout}"
+        printed = iter(done.stdout.splitlines())
+        for line in lines:
+            assert any(each.startswith(line) for each in printed), (
+                f"{command}: {line!r} is not in, or not in order:\n{done.stdout}"
+            )
 
 
-def prints(command: str, lines: list[str], folder: Path) -> None:
-    """Assert that a command prints these lines, or lines that begin so, in this order."""
-    path = f"{BIN}:{run(['sh', '-c', 'echo $PATH'], folder).stdout.strip()}"
-    done = run(["sh", "-c", f"{{ {command}\n}} 2>&1"], folder, PATH=path)
-    printed = iter(done.stdout.splitlines())
-    for line in lines:
-        assert any(each.startswith(line) for each in printed), f"{line!r} is not in, or not in order:\n{done.stdout}"
+def test_it_can_be_followed_from_top_to_bottom_in_one_folder(tmp_path: Path) -> None:
+    copy = tmp_path / "loopscan"
+    copy.mkdir()
+    (copy / "fixtures").symlink_to(ROOT / "fixtures")
+    reader = Reader(copy)
+    for block in blocks(PAGE):
+        reader.follow(block)
+    assert reader.at == tmp_path / "loops"
+
+
+def test_the_line_for_editors_leads_to_the_schema(tmp_path: Path) -> None:
+    prints, uses = (block for block in blocks(PAGE) if "expect.schema.json" in block.text)
+    reader = Reader(tmp_path)
+    reader.follow(prints)
+    reader.follow(uses)
+    assert uses.file is not None
+    expectation = tmp_path / uses.file
+    (named,) = re.findall(r"^# yaml-language-server: \$schema=(.*)$", uses.text, re.MULTILINE)
+    check = [str(BIN / "check-jsonschema"), "--schemafile", str(expectation.parent / named), str(expectation)]
+    assert run(check, tmp_path).returncode == 0
+    expectation.write_text(uses.text.replace("first:", "frist:"), encoding="utf-8")
+    assert run(check, tmp_path).returncode == 1
+
+
+def test_placeholders_are_explained_before_they_are_used() -> None:
+    introduction, *examples = sections(CHECKING)["Hooks and CI"].split("\n### ")
+    assert len(examples) == 3
+    for placeholder in ("git.example/loopscan/loopscan", "`loopscan/loopscan`", "v0.1.0"):
+        assert placeholder in introduction
+        before, _, _ = PAGE.partition(introduction)
+        assert placeholder.strip("`") not in before
+    for example in examples:
+        (block,) = blocks(example)
+        assert len(block.text.splitlines()) <= 11, "the name of the file and ten lines"
 
 
 def test_every_key_of_the_schemas_is_explained() -> None:
-    page = CHECKING.read_text(encoding="utf-8")
     for key in sorted(_ALL_KEYS | set(Settings.model_fields)):
-        assert f"`{key}`" in page or f"{key}:" in page, key
+        assert f"`{key}`" in PAGE or f"{key}:" in PAGE, key
 
 
 def test_the_heading_for_baselines_is_there() -> None:
-    assert "Logs that are not clean yet" in SECTIONS
+    assert "Logs that are not clean yet" in sections(CHECKING)
