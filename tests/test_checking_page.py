@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
+
+import pytest
 
 from loopscan.checks.schema import _ALL_KEYS, Settings
 from tests.pages import CHECKING, Block, blocks, sections
@@ -66,6 +69,25 @@ def test_the_line_for_editors_leads_to_the_schema(tmp_path: Path) -> None:
     assert run(check, tmp_path).returncode == 0
     expectation.write_text(uses.text.replace("first:", "frist:"), encoding="utf-8")
     assert run(check, tmp_path).returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("beside", "name", "expectation"),
+    [
+        ([], "x.jsonl", "x.expect.yaml"),
+        ([], "x.jsonl.deleted.2026-10-05T08-12-03.000Z", "x.jsonl.deleted.2026-10-05T08-12-03.000Z.expect.yaml"),
+        (["x.jsonl.deleted.2026-10-05T08-12-03.000Z"], "x.jsonl", "x.jsonl.expect.yaml"),
+    ],
+)
+def test_copies_have_expectations_of_their_whole_name(
+    beside: list[str], name: str, expectation: str, tmp_path: Path
+) -> None:
+    for each in (*beside, name):
+        shutil.copy(ROOT / "fixtures" / "detectors" / "two-files.jsonl", tmp_path / each)
+    done = run([str(BIN / "loopscan"), "check", name, "--update"], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert {each.name for each in tmp_path.glob("*.expect.yaml")} == {expectation}
+    assert run([str(BIN / "loopscan"), "check", name], tmp_path).stdout == "1 check: 1 passed\n"
 
 
 def test_placeholders_are_explained_before_they_are_used() -> None:
