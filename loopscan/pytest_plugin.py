@@ -94,7 +94,7 @@ class Expectations(_File):
         found = find([str(self.path)], looked=looked)
         if not (self.surely or any(_asserts(task) for task in found.tasks) or _has_transcript(self.path)):
             return
-        if wrong := [*found.mistakes, *found.missing]:
+        if wrong := [*map(str, found.mistakes), *found.missing]:
             yield from self._mistakes(wrong)
             return
         for task in found.tasks:
@@ -108,19 +108,18 @@ class FolderChecks(_File):
         """Yield the checks that this file itself asks for, and one that fails by mistakes in it."""
         from loopscan.checks.document import read
         from loopscan.checks.find import find
+        from loopscan.checks.mistakes import Mistakes
         from loopscan.checks.schema import ChecksFile, load
-        from loopscan.errors import ConfigError
 
         try:
             says = load(ChecksFile, read(self.path, str(self.path)))
-        except ConfigError as error:
-            yield from self._mistakes(getattr(error, "lines", [str(error)]))
+        except Mistakes as error:
+            yield from self._mistakes(list(map(str, error.found)))
             return
         if not says.checks and not says.benign:
             return
         found = find([str(self.path)])
-        own = f"{_one_line(str(self.path))}:"
-        yield from self._mistakes([line for line in found.mistakes if line.startswith(own)])
+        yield from self._mistakes([str(each) for each in found.mistakes if each.path == str(self.path)])
         for task in found.tasks:
             if task.file == str(self.path):
                 yield self._item(task, f"{os.path.relpath(task.transcript, self.path.parent)} [{task.name}]")

@@ -26,8 +26,9 @@ from typing import Any, Final, TypeAlias
 from loopscan.checks.compare import Difference, compare
 from loopscan.checks.document import Document
 from loopscan.checks.marks import FoundMark, found_marks
+from loopscan.checks.mistakes import Mistakes
 from loopscan.checks.run import told
-from loopscan.checks.schema import Expect, Mistakes, load
+from loopscan.checks.schema import Expect, load
 from loopscan.errors import InputError, UsageError
 from loopscan.events import (
     Call,
@@ -271,7 +272,7 @@ def _expect(assertions: dict[str, Any]) -> Expect:
     try:
         return load(Expect, document)
     except Mistakes as error:
-        mistakes = (line.removeprefix(f"{_ASSERT}:1:1: ") for line in error.lines)
+        mistakes = (mistake.what for mistake in error.found)
         # Not from the error: a test runner would print what pydantic says before what is wrong.
         raise UsageError(f"{_ASSERT}: {'; '.join(mistakes)}") from None
 

@@ -73,11 +73,12 @@ class Document:
 
     def key(self, path: tuple[object, ...]) -> str | None:
         """Return the last key on the way to ``path`` that is there."""
-        last: str | None = None
-        for end in range(1, len(path) + 1):
-            name = self._walk(path[:end])[0]
-            if name is not None and name.value == path[end - 1]:
-                last = name.value
+        last, value = None, self.value
+        for step in path:
+            if isinstance(value, dict) and step in value:
+                last, value = str(step), value[step]
+            elif isinstance(value, list) and isinstance(step, int) and step < len(value):
+                value = value[step]
         return last
 
     def error(self, spot: Spot | None, what: str) -> Mistakes:
