@@ -41,6 +41,9 @@ class Place:
     line: int | None = None
     """Counts from 1; ``None`` where the file has no lines, or for the file as a whole."""
 
+    def __str__(self) -> str:
+        return self.path if self.line is None else f"{self.path}:{self.line}"
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:

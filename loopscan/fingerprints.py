@@ -46,13 +46,12 @@ def content(session: str, mark: Mark) -> Content:
     )
 
 
-def fingerprints(session: str, marks: Iterable[Mark], seen: Counter[Content] | None = None) -> list[str]:
+def fingerprints(session: str, marks: Iterable[Mark], seen: Counter[Content]) -> list[str]:
     """Return a fingerprint for each mark of ``session``: a digest of its content, and of how many like it precede.
 
     So equal marks of one session are told apart by their order alone. ``marks`` are all of them, in their order;
-    ``seen`` counts those of parts of the session that came before.
+    ``seen`` counts those that came before, since several sources may have parts of a session.
     """
-    seen = Counter() if seen is None else seen
     found: list[str] = []
     for mark in marks:
         about = content(session, mark)

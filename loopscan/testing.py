@@ -16,7 +16,6 @@ import inspect
 import io
 import json
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -66,7 +65,6 @@ __tracebackhide__ = True
 _NAME: Final = "<memory>"
 #: The reader whose names of tools are the engine's own.
 _PLAIN_READER: Final = "openclaw-jsonl"
-_MARK = re.compile(r"(?P<kind>[a-z_ ]+?) +(?P<detector>[a-z_]+)(?: +(?P<count>[0-9]{1,9}))?")
 #: Keywords of :func:`loopscan.replay` that say how to work, not what comes out.
 _OF_WORK: Final = frozenset({"jobs", "progress", "debug"})
 #: All of them; the first parameter is what is replayed.
@@ -131,8 +129,7 @@ class Marks(list[str]):
     def explain(self, expected: Iterable[object]) -> list[str]:
         """Return, line by line, how these differ from ``expected``; nothing where that is no list of such words."""
         try:
-            patterns = [_pattern(words) for words in expected]
-            differences = compare(self.report, None, _expect({"exact": patterns}))
+            differences = compare(self.report, None, _expect({"exact": list(expected)}))
         except UsageError:
             return []
         return lines(told([_without_run(each) for each in differences], self.report, previews=False))
@@ -162,7 +159,10 @@ class Replayed:
         if marks and "exact" in assertions:
             raise UsageError(f"{_ASSERT}: the marks are given twice; leave out exact=")
         if marks or not assertions:
-            assertions = {**assertions, "exact": [_pattern(mark) for mark in marks]}
+            assertions = {
+                **assertions,
+                "exact": [dict(mark) if isinstance(mark, Mapping) else mark for mark in marks],
+            }
         differences = compare(self.report, None, _expect(assertions))
         if differences:
             raise AssertionError("\n".join(lines(told(differences, self.report, previews=True))))
@@ -250,20 +250,6 @@ def _words(found: FoundMark) -> str:
     row = found.row
     count = row.get("count")
     return f"{row['kind']} {row['detector']}" + (f" {count}" if count is not None else "")
-
-
-def _pattern(mark: object) -> dict[str, Any]:
-    """Return the fields that a mark in words names. Raises :class:`UsageError` for what is no mark."""
-    if isinstance(mark, Mapping):
-        return dict(mark)
-    found = _MARK.fullmatch(mark) if isinstance(mark, str) else None
-    if found is None:
-        what = f'"{clean(mark, 60)}"' if isinstance(mark, str) else type(mark).__name__
-        raise UsageError(f"{_ASSERT}: {what} is no mark; write one such as block generic_repeat 20")
-    pattern: dict[str, Any] = {"kind": found["kind"].replace(" ", "_"), "detector": found["detector"]}
-    if found["count"] is not None:
-        pattern["count"] = int(found["count"])
-    return pattern
 
 
 def _expect(assertions: dict[str, Any]) -> Expect:

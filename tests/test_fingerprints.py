@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -9,9 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loopscan.events import Where
-from loopscan.fingerprints import content, digest, fingerprints
+from loopscan.fingerprints import Content, content, digest
+from loopscan.fingerprints import fingerprints as counted_on
 from loopscan.marks import Detector, Kind, Level, Mark
 from tests.checks.baseline.made import hostile, mark, marks
+
+
+def fingerprints(session: str, found: list[Mark]) -> list[str]:
+    """Return the fingerprints of the first part of a session."""
+    return counted_on(session, found, Counter())
+
+
+def test_equal_marks_in_parts_of_a_session_are_told_apart() -> None:
+    seen: Counter[Content] = Counter()
+    parts = counted_on("s-1", [mark()], seen) + counted_on("s-1", [mark()], seen)
+    assert parts == fingerprints("s-1", [mark(), mark()])
 
 
 def test_they_never_change_from_one_version_to_the_next() -> None:

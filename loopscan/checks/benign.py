@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -11,7 +12,7 @@ from loopscan.checks.run import FAILED, SENSELESS, UNREADABLE, Checked, failed, 
 from loopscan.checks.tasks import BenignFolder, Task, label
 from loopscan.errors import LoopscanError
 from loopscan.findings import Case, Finding, Place, Severity, Status
-from loopscan.fingerprints import fingerprints
+from loopscan.fingerprints import Content, fingerprints
 from loopscan.marks import Level
 from loopscan.replayer import carry_out
 from loopscan.report import Report, SessionReport
@@ -39,19 +40,24 @@ def check_benign(folder: BenignFolder, *, jobs: int = 1, previews: bool = True, 
     ]
     if not report.sessions and not checked:
         what = f"no session was found in {clean(folder.folder)}"
-        return [failed(task, "unreadable_transcript", what, FAILED)]
+        return [failed(task, "unreadable_transcript", what, UNREADABLE, Status.ERROR)]
+    seen: Counter[Content] = Counter()
     by_session: dict[int, list[FoundMark]] = {}
     for mark in found_marks(report):
         by_session.setdefault(id(mark.session), []).append(mark)
-    checked += [_session(task, each, by_session.get(id(each), []), report, previews) for each in report.sessions]
+    checked += [
+        _session(task, each, by_session.get(id(each), []), report, previews, seen) for each in report.sessions
+    ]
     return checked if report.complaints() else [*checked, _warnings(task, report, folder.max_warnings)]
 
 
-def _session(task: Task, session: SessionReport, marks: list[FoundMark], report: Report, previews: bool) -> Checked:
+def _session(
+    task: Task, session: SessionReport, marks: list[FoundMark], report: Report, previews: bool, seen: Counter[Content]
+) -> Checked:
     from loopscan.reports.base import Options
     from loopscan.reports.text import timeline_text
 
-    findings = tuple(_findings(session, marks, report))
+    findings = tuple(_findings(session, marks, report, seen))
     wrong = [mark for mark in marks if mark.mark.level is Level.CRITICAL]
     name = f"{task.name}: {clean(session.session, 60)}"
     case = Case(session.source, name, Status.PASSED, Place(session.source), findings=findings)
@@ -68,8 +74,10 @@ def _session(task: Task, session: SessionReport, marks: list[FoundMark], report:
     return Checked(own, replace(case, status=Status.FAILED, reason=reason, text=text), counts=counts, code=FAILED)
 
 
-def _findings(session: SessionReport, marks: list[FoundMark], report: Report) -> Iterator[Finding]:
-    prints = fingerprints(session.session, [mark.mark for mark in marks])
+def _findings(
+    session: SessionReport, marks: list[FoundMark], report: Report, seen: Counter[Content]
+) -> Iterator[Finding]:
+    prints = fingerprints(session.session, [mark.mark for mark in marks], seen)
     for mark, fingerprint in zip(marks, prints, strict=True):
         if mark.mark.level is Level.INFO:
             continue

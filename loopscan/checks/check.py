@@ -17,14 +17,13 @@ from loopscan.checks.last import failed_last_time, remember
 from loopscan.checks.marks import written
 from loopscan.checks.mistakes import Mistake, Mistakes
 from loopscan.checks.report import CheckReport
-from loopscan.checks.run import FAILED, UNREADABLE, Checked, run
+from loopscan.checks.run import FAILED, UNREADABLE, Checked, failed, run
 from loopscan.checks.schema import Settings
 from loopscan.checks.tasks import BenignFolder, Task
 from loopscan.checks.update import expectation_beside, new_file, rewritten
-from loopscan.errors import InputError, UsageError
+from loopscan.errors import UsageError
 from loopscan.findings import Status
 from loopscan.sanitize import clean
-from loopscan.transcripts.discover import discover
 from loopscan.wholefile import whole_file
 
 #: Called with each check that was made, and how many there are.
@@ -41,6 +40,7 @@ def check(
     strict: bool = False,
     update: bool = False,
     diff: bool = False,
+    allow_empty: bool = False,
     jobs: int = 1,
     previews: bool = True,
     progress: Progress | None = None,
@@ -51,13 +51,14 @@ def check(
     ``over`` are settings that go over what files say. Of all checks those count whose id meets one of ``only``
     (wildcards, or a part of it), and with ``rerun`` those that failed last time, if any did. ``strict`` makes a
     transcript without expectation a failure. ``update`` writes snapshots where they differ or are missing, ``diff``
-    tells what it would write. ``jobs`` is the number of processes; it changes nothing in the report.
+    tells what it would write. That there is nothing to check is a failure, unless ``allow_empty``. ``jobs`` is the
+    number of processes; it changes nothing in the report.
 
     What is wrong with one file or path is in the report, and everything else is still checked. Raises
     :class:`UsageError` where ``update`` and ``over`` contradict each other.
     """
     found = find(paths, over=over, strict=strict)
-    folders = [*benign, *found.benign]
+    folders = list({folder.key: folder for folder in (*found.benign, *benign)}.values())
     report = CheckReport(mistakes=found.mistakes, missing=found.missing)
     tasks = [task for task in found.tasks if _chosen(task.id, only)]
     folders = [folder for folder in folders if _chosen(folder.folder, only)]
@@ -78,8 +79,8 @@ def check(
         report.notes.append("assertions are written by hand, and --update leaves them: it rewrites snapshots alone")
     report.notes += dict.fromkeys(note for each in report.checked for note in each.notes)
     report.notes += found.notes
-    if not report.checked:
-        report.nothing, report.nothing_code = _nothing(found, paths, only)
+    if not (report.checked or report.mistakes or report.missing or allow_empty):
+        report.checked.append(_nothing(found, paths, only))
     try:
         remember(report.checked, before)
     except UsageError as error:
@@ -130,18 +131,19 @@ def _refuse_contradiction(tasks: Iterable[Task]) -> None:
             )
 
 
-def _nothing(found: Found, paths: Sequence[str], only: Sequence[str]) -> tuple[str, int]:
-    """Return why there was nothing to check, and the exit code."""
-    if found.tasks:
-        return f"none of {len(found.tasks)} checks meets --only {' '.join(only)}; -v lists them all", FAILED
-
-    def unread(error: InputError) -> None:
-        found.missing.append(str(error))
-
+def _nothing(found: Found, paths: Sequence[str], only: Sequence[str]) -> Checked:
+    """Return the failure of a command that had nothing to check."""
     where = ", ".join(clean(path, 80) for path in paths[:3])
-    if discover([path for path in paths if Path(path).exists()], on_error=unread).sources:
-        return f"nothing says what the transcripts in {where} must meet: --strict --update writes snapshots", FAILED
-    return f"no transcript and no expectation found in {where}", UNREADABLE
+    task = Task(paths[0] if paths else ".", (), "nothing to check", {})
+    rule, code = "no_expectation", FAILED
+    if found.tasks:
+        what = f"none of {len(found.tasks)} checks meets --only {' '.join(only)}; -v lists them all"
+    elif found.untold:
+        what = f"nothing says what the transcripts in {where} must meet: --strict --update writes snapshots"
+    else:
+        what = f"no transcript and no expectation found in {where}"
+        rule, code = "unreadable_transcript", UNREADABLE
+    return failed(task, rule, f"{what}; --allow-empty lets it pass", code, Status.ERROR)
 
 
 # -- snapshots ----------------------------------------------------------------------------------

@@ -19,7 +19,6 @@ from loopscan.sanitize import clean
 #: Bytes that such a file may have; a snapshot of 50,000 marks has some 16 million.
 MAX_BYTES: Final = 64 << 20
 _DEEPEST = 40
-_MANY = 20
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG = "tag:yaml.org,2002:"

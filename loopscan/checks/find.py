@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from loopscan.checks.mistakes import TOP, Mistake, Mistakes
 from loopscan.checks.schema import Benign, Check, Expect, ExpectFile, GlobCheck, Settings, load, merged
 from loopscan.checks.tasks import DEFAULT_RULESET, BenignFolder, Fault, Task, joined, label, placed
 from loopscan.errors import InputError
+from loopscan.findings import Names
 from loopscan.rulesets import ruleset_meets
 from loopscan.sanitize import clean
 from loopscan.transcripts.discover import discover
@@ -34,6 +34,8 @@ class Found:
     """Paths that were named and are not there, a line each."""
     notes: list[str] = field(default_factory=list)
     """What is to be known beside, a line each."""
+    untold: int = 0
+    """How many transcripts of the folders nothing is said of."""
 
 
 def find(
@@ -97,8 +99,6 @@ class _Search:
         """Files of expectations by their real path, and what globs of which file met: all count once."""
         self._told: set[str] = set()
         """Transcripts that some task is about, by their real path."""
-        self._matched: dict[tuple[str, int], list[Path]] = {}
-        """What the patterns of a file that counts for a folder meet."""
         self._listed = looked.names
 
     def path(self, name: str) -> None:
@@ -124,11 +124,12 @@ class _Search:
             self._look_for_untold()
         found = self._found
         found.mistakes += self._files.mistakes
-        seen: Counter[str] = Counter()
-        for at, task in enumerate(found.tasks):
-            seen[task.id] += 1
-            if (times := seen[task.id]) > 1:
-                found.tasks[at] = replace(task, name=f"{task.name} ({times})")
+        told: dict[object, Mistake] = {}
+        for each in found.mistakes:
+            told.setdefault((os.path.realpath(each.path), each.spot, each.what), each)
+        found.mistakes = list(told.values())
+        names = Names()
+        found.tasks = [replace(task, name=names.unique(task.transcript, task.name)) for task in found.tasks]
         return found
 
     def _folder(self, folder: Path) -> None:
@@ -197,6 +198,7 @@ class _Search:
             if not is_told(path) and not self._ignored(path):
                 told.add(os.path.realpath(path))
                 untold.append(path)
+        self._found.untold = len(untold)
         if self._strict:
             self._add(map(self._untold, untold))
         elif untold and self._found.tasks:
@@ -262,8 +264,6 @@ class _Search:
     def _transcripts_of(self, path: Path, file: ExpectFile, document: Document) -> tuple[str, ...]:
         """Return what a file of expectations is about: what it names, or what lies beside it under its name."""
         if file.transcript is not None:
-            if not file.transcript:
-                raise document.error(document.spot(("transcript",)), '"transcript" names nothing')
             return tuple(joined(path.parent, name) for name in file.transcript)
         base = next(path.name.removesuffix(ending) for ending in ENDINGS if path.name.endswith(ending))
         beside = self._named(path.parent).meant_by(path.parent, base)
@@ -305,10 +305,10 @@ class _Search:
     def _globbed(self, file: FolderFile, number: int, check: GlobCheck, under: Path | None) -> Iterator[Task]:
         within: tuple[object, ...] = ("checks", number)
         spot = file.document.spot(within)
-        key = (file.document.path, number)
-        if key not in self._matched:
-            self._matched[key] = file.transcripts(check.transcripts, check.exclude)
-        met = self._matched[key]
+        if under is not None and under.is_file():
+            met = [under] if file.meets(under, check.transcripts, check.exclude) else []
+        else:
+            met = file.transcripts(check.transcripts, check.exclude)
         for path in met:
             if not _lies(path, under) or not self._first(file, number, os.path.realpath(path)):
                 continue

@@ -39,18 +39,25 @@ class FolderFile:
 
     def transcripts(self, patterns: list[str], exclude: list[str] | None) -> list[Path]:
         """Return the files below the folder that meet one of ``patterns`` and none of ``exclude``, sorted."""
-        wanted, unwanted = ([pattern.split("/") for pattern in each or ()] for each in (patterns, exclude))
         return [
             self.folder.joinpath(*parts)
             for parts in files_below(self.folder)
-            if any(meets(parts, pattern) for pattern in wanted)
-            and not any(meets(parts, pattern) for pattern in unwanted)
+            if _meets_any(parts, patterns) and not _meets_any(parts, exclude)
         ]
+
+    def meets(self, path: Path, patterns: list[str], exclude: list[str] | None) -> bool:
+        """Tell whether :meth:`transcripts` would have this file."""
+        parts = Path(os.path.relpath(path, self.folder)).parts
+        return _meets_any(parts, patterns) and not _meets_any(parts, exclude)
 
     def ignores(self, path: Path) -> bool:
         """Tell whether a transcript needs no expectation."""
         parts = Path(os.path.relpath(path, self.folder)).parts
-        return any(meets(parts, pattern.split("/")) for pattern in self.file.ignore or ())
+        return _meets_any(parts, self.file.ignore)
+
+
+def _meets_any(parts: tuple[str, ...], patterns: list[str] | None) -> bool:
+    return any(meets(parts, pattern.split("/")) for pattern in patterns or ())
 
 
 def files_below(folder: Path) -> Iterator[tuple[str, ...]]:

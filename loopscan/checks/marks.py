@@ -13,11 +13,7 @@ from loopscan.sanitize import name as shown
 
 #: The fields of a mark in a snapshot, in the order in which they are written. The sentence of a mark is no part of
 #: it, since its words may change; nor is the level, which follows from the kind.
-FIELDS: Final = (
-    "kind", "detector", "count", "threshold", "tool", "paired_tool", "run", "batch", "call", "blocked_calls", "lossy",
-    "session", "tool_call_id", "entry", "time", "signature", "outcome",
-)  # fmt: skip
-assert set(FIELDS) == set(SnapshotMark.model_fields)
+FIELDS: Final = tuple(SnapshotMark.model_fields)
 _OF_A_PLACE: Final = frozenset({"tool_call_id", "entry", "time"})
 _TOOL: Final = 60
 
@@ -81,12 +77,6 @@ def written(snapshot: Mapping[str, Any]) -> Row:
     counts = {name: value for name, value in snapshot.items() if name != "marks"}
     marks = [{name: value for name, value in mark.items() if name != "session"} for mark in snapshot["marks"]]
     return {**counts, "session": sessions.pop(), "marks": marks}
-
-
-def says(snapshot: Snapshot, now: Row) -> bool:
-    """Tell whether a snapshot says what :func:`snapshot_of` says now."""
-    counts = {name: getattr(snapshot, name) for name in ("sessions", "runs", "calls", "problems")}
-    return {**counts, "marks": expected_rows(snapshot)} == {"problems": 0, **now}
 
 
 def title(row: Row) -> str:

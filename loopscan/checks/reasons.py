@@ -116,7 +116,7 @@ def _not_reached(run: RunReport | None, row: Row) -> str | None:
 
 
 def _observed(report: Report, kind: Kind) -> str | None:
-    if report.mode == "observe" and kind in {Kind.RUN_END}:
+    if report.mode == "observe" and kind is Kind.RUN_END:
         return "in mode observe nothing is vetoed, so that the counts go another way"
     return None
 

@@ -32,10 +32,6 @@ class CheckReport:
     """What a summary says besides, by name."""
     notes: list[str] = field(default_factory=list)
     """What is to be known beside, and fails nothing, a line each."""
-    nothing: str | None = None
-    """Why there was nothing to check."""
-    nothing_code: int = 0
-    """The exit code that this has."""
 
     @property
     def cases(self) -> list[Case]:
@@ -54,18 +50,17 @@ class CheckReport:
         """Return how many checks came out how."""
         return Counter(case.status for case in self.cases)
 
-    def exit_code(self, *, skip_errors: bool = False, allow_empty: bool = False) -> int:
+    def exit_code(self, *, skip_errors: bool = False) -> int:
         """Return 0 if all is well; else 2 for files that make no sense, 3 for what cannot be read, 1 for failures.
 
-        ``skip_errors`` lets what cannot be read pass, ``allow_empty`` that there was nothing to check.
+        ``skip_errors`` lets what cannot be read pass, if anything was checked at all.
         """
         codes = {checked.code for checked in self.checked}
         if self.mistakes or SENSELESS in codes:
             return SENSELESS
-        if (self.missing or UNREADABLE in codes) and not skip_errors:
+        made = codes - {UNREADABLE}
+        if (self.missing or UNREADABLE in codes) and not (skip_errors and made):
             return UNREADABLE
-        if self.nothing is not None and not allow_empty:
-            return self.nothing_code
         return FAILED if FAILED in codes else 0
 
     def findings(self, options: object = None) -> Findings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,7 +12,7 @@ from itertools import takewhile
 from typing import Any, Final
 
 from loopscan.checks.compare import Difference, compare, runs_of
-from loopscan.checks.marks import says, snapshot_of
+from loopscan.checks.marks import snapshot_of
 from loopscan.checks.tasks import DEFAULT_RULESET, Task
 from loopscan.errors import LoopscanError
 from loopscan.findings import Case, Finding, Place, Severity, Status
@@ -104,7 +105,8 @@ class _Check:
         now = snapshot_of(report)
         counts = {**now, "marks": len(now["marks"])}
         differences = compare(report, None if self.update else task.snapshot, task.expect)
-        stale = now if task.snapshots and (task.snapshot is None or not says(task.snapshot, now)) else None
+        same = task.snapshot is not None and not compare(report, task.snapshot, None)
+        stale = now if task.snapshots and not same else None
         if task.fault is not None and not self.update:
             return replace(failed(task, task.fault.rule, task.fault.sentence), counts=counts, snapshot=stale)
         if not differences:
@@ -179,24 +181,18 @@ def _expects_none(task: Task) -> bool:
 def planned(task: Task, *, previews: bool) -> Plan:
     """Return the replay of a task. Raises :class:`UsageError` and :class:`ConfigError` for settings without sense."""
     settings = {**task.settings, "ruleset": task.settings.get("ruleset", DEFAULT_RULESET)}
-    frozen = tuple(sorted((name, _frozen(value)) for name, value in settings.items()))
-    return replace(_plan(frozen, previews), paths=list(task.paths))
+    return replace(_plan(json.dumps(settings, sort_keys=True), previews), paths=list(task.paths))
 
 
 @lru_cache(maxsize=64)
-def _plan(settings: tuple[tuple[str, Any], ...], previews: bool) -> Plan:
-    """Return a plan without paths: checks share their settings, which may have to be read from a file."""
-    thawed = {name: dict(value) if isinstance(value, tuple) else value for name, value in settings}
-    return plan([], find_config=False, previews=previews, **keywords(thawed))
+def _plan(settings: str, previews: bool) -> Plan:
+    """Return a plan without paths: checks share their settings (in JSON), which may have to be read from a file."""
+    return plan([], find_config=False, previews=previews, **keywords(json.loads(settings)))
 
 
 def keywords(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings of a check as keywords of :func:`~loopscan.replayer.plan`."""
     return {_KEYWORDS[name]: value for name, value in settings.items()}
-
-
-def _frozen(value: Any) -> Any:  # noqa: ANN401 - a setting
-    return tuple(sorted(value.items())) if isinstance(value, dict) else value
 
 
 def _expected(differences: Iterable[Difference]) -> dict[tuple[str, int], dict[int, tuple[str, ...]]]:

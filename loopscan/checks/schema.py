@@ -28,14 +28,15 @@ from loopscan.marks import Detector, Kind, Level
 from loopscan.modes import Arm, Mode, ScopeRule
 from loopscan.policy import FIELDS, nearest_field
 from loopscan.rulesets import COMPARISONS, RULESETS, ruleset_meets
+from loopscan.sanitize import clean
 
 EXPECT: Final = "urn:loopscan:expect:1"
 CHECKS: Final = "urn:loopscan:checks:1"
 
 #: A mark in words: kind, detector, and the count if it matters.
 _MARK: Final = (
-    f"(?P<kind>{'|'.join(sorted({form for kind in Kind for form in (kind.value, kind.value.replace('_', ' '))}))})"
-    f" +(?P<detector>{'|'.join(Detector)})(?: +(?P<count>[0-9]{{1,9}}))?"
+    f"^({'|'.join(sorted({form for kind in Kind for form in (kind.value, kind.value.replace('_', ' '))}))})"
+    f" +({'|'.join(Detector)})( +[0-9]{{1,9}})?$"
 )
 
 
@@ -58,9 +59,9 @@ def _in_words(value: object) -> object:
     """Let words such as ``block generic_repeat 20`` stand for a pattern."""
     if not isinstance(value, str):
         return value
-    found = re.fullmatch(_MARK, value)
+    found = re.fullmatch(r"(?P<kind>[a-z_ ]+?) +(?P<detector>[a-z_]+)(?: +(?P<count>[0-9]{1,9}))?", value)
     if found is None:
-        raise ValueError("must be a mark such as block generic_repeat 20, or keys with values")
+        raise ValueError(f'must be a mark such as block generic_repeat 20, not "{clean(value, 60)}"')
     count = {} if found["count"] is None else {"count": int(found["count"])}
     return {"kind": found["kind"].replace(" ", "_"), "detector": found["detector"], **count}
 
@@ -249,7 +250,7 @@ class Counts(_Some):
     problems: Whole | None = Field(None, description="Lines that could not be used.")
 
 
-_Words = Annotated[str, Field(pattern=f"^{re.sub('[?]P<[a-z]+>', '', _MARK)}$")]
+_Words = Annotated[str, Field(pattern=_MARK)]
 _Pattern = Annotated[Pattern, BeforeValidator(_in_words, json_schema_input_type=_Words | Pattern)]
 _Patterns = Annotated[list[_Pattern], _SOME]
 _Nones = Annotated[
@@ -284,23 +285,23 @@ class Expect(_Some):
 class SnapshotMark(_Model):
     """One mark in full; fields that are left out are null (``blocked_calls`` 0, ``lossy`` false)."""
 
-    session: Text | None = Field(None, description="That of the snapshot, if it has one.")
-    run: Whole
     kind: _Kind
     detector: _Detector
     count: Whole | None = None
     threshold: Whole | None = None
-    batch: Whole
-    call: Whole | None = None
     tool: Text | None = None
     paired_tool: Text | None = None
+    run: Whole
+    batch: Whole
+    call: Whole | None = None
+    blocked_calls: Whole | None = None
+    lossy: bool | None = None
+    session: Text | None = Field(None, description="That of the snapshot, if it has one.")
     tool_call_id: Text | None = None
     entry: Text | None = None
     time: Text | None = None
     signature: Text | None = None
     outcome: Text | None = None
-    lossy: bool | None = None
-    blocked_calls: Whole | None = None
 
 
 class Snapshot(_Model):

@@ -53,7 +53,8 @@ class Task:
     @property
     def key(self) -> str:
         """What stays the same when settings go over it: the transcript, and the place that says what it must meet."""
-        return self.part_of or json.dumps([self.transcript, self.file, *self.within])
+        file = None if self.file is None else os.path.realpath(self.file)
+        return self.part_of or json.dumps([os.path.realpath(self.transcript), file, *self.within])
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class BenignFolder:
     @property
     def key(self) -> str:
         """What it is remembered by, as :attr:`Task.key`."""
-        return json.dumps([self.folder, "benign"])
+        return json.dumps([os.path.realpath(self.folder), "benign"])
 
 
 def placed(settings: Settings, folder: Path) -> Settings:

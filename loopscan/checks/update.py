@@ -27,7 +27,8 @@ _STEP = "  "
 _ENDING = re.compile(r"(?<=.)\.[A-Za-z][A-Za-z0-9]*$")
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 _WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
-_COMMENT = re.compile(r"(?<=[\w}\]\"':])[ \t]+#.*$")
+#: What stands before a comment, quoted text as a whole; then the comment.
+_COMMENT = re.compile(r"""((?:"(?:\\.|[^"\\])*"|'[^']*'|[^"'#]|(?<![ \t])#)*?)([ \t]+#.*)""")
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -144,7 +145,7 @@ def _kept(old: list[str], new: list[str]) -> Iterator[str]:
         if not line.strip() or line.lstrip().startswith("#"):
             comments.setdefault(len(said), []).append(line)
         else:
-            said.append(_COMMENT.sub("", line).strip())
+            said.append(_apart(line)[0].strip())
             places.append(number)
     matcher = difflib.SequenceMatcher(None, said, [line.strip() for line in new], autojunk=False)
     for what, start, end, first, last in matcher.get_opcodes():
@@ -157,11 +158,16 @@ def _kept(old: list[str], new: list[str]) -> Iterator[str]:
         for at in range(start, end):
             yield from comments.pop(at, ())
             if pairs:
-                comment = _COMMENT.search(old[places[at]])
-                yield new[first + at - start] + (comment[0] if comment else "")
+                yield new[first + at - start] + _apart(old[places[at]])[1]
         if not pairs:
             yield from new[first:last]
     yield from comments.pop(len(said), ())
+
+
+def _apart(line: str) -> tuple[str, str]:
+    """Return what a line says, and the comment behind it with the spaces between; ``#`` in quotes is none."""
+    found = _COMMENT.fullmatch(line)
+    return (found[1], found[2]) if found else (line, "")
 
 
 # -- how it is written --------------------------------------------------------------------------

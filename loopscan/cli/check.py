@@ -113,7 +113,9 @@ def check(
         summary = summary_file() if job_summary else None
         over = settings_over(ruleset, config, agent, settings, mode, scope)
         if baseline is not None:
-            refuse_beside_baseline(diff=diff, only=only, rerun=rerun, strict=strict, benign=benign)
+            refuse_beside_baseline(
+                diff=diff, only=only, rerun=rerun, strict=strict, benign=benign, max_warnings=max_warnings is not None
+            )
             read: list[SourceReport] = []
             with progress_of("replaying", read, shown=not quiet) as replayed:
                 report = check_baseline(
@@ -123,6 +125,7 @@ def check(
                     over=over,
                     update=update,
                     skip_errors=skip_errors,
+                    allow_empty=allow_empty,
                     jobs=jobs,
                     previews=not no_previews,
                     progress=replayed,
@@ -143,13 +146,14 @@ def check(
                     strict=strict,
                     update=update,
                     diff=diff,
+                    allow_empty=allow_empty,
                     jobs=jobs,
                     previews=not no_previews,
                     progress=progress,
                     debug=debug,
                 )
-        code = report.exit_code(skip_errors=skip_errors, allow_empty=allow_empty)
-        for line in remarks(report, allow_empty=allow_empty):
+        code = report.exit_code(skip_errors=skip_errors)
+        for line in remarks(report):
             say(line)
         looks = Options(previews=not no_previews, verbose=verbose, quiet=quiet)
         if summary is not None:
@@ -189,6 +193,8 @@ def settings_over(
     scope: ScopeRule | None,
 ) -> CheckSettings:
     """Return what the options say over files. Raises :class:`UsageError` for what makes no sense."""
+    from pydantic import ValidationError
+
     from loopscan.checks.schema import Settings as Model
     from loopscan.configfile import parse_settings
     from loopscan.rulesets import ruleset as known
@@ -203,20 +209,22 @@ def settings_over(
         "mode": mode,
         "scope": scope,
     }
-    return Model.model_validate({name: value for name, value in given.items() if value is not None})
+    try:
+        return Model.model_validate({name: value for name, value in given.items() if value is not None})
+    except ValidationError as error:
+        raise UsageError(
+            f"--set takes true, false or whole numbers here ({error.error_count()} of them is wrong)"
+        ) from error
 
 
-def remarks(report: CheckReport, *, allow_empty: bool) -> Iterator[str]:
+def remarks(report: CheckReport) -> Iterator[str]:
     """Yield what is to be said beside the report, a line each."""
     for mistake in report.mistakes:
         yield f"error: {mistake}"
     for line in report.missing:
         yield f"error: {line}"
     for case in report.errors:
-        at = case.place.path if case.place.line is None else f"{case.place.path}:{case.place.line}"
-        yield f"error: {at}: {case.reason}"
-    if report.nothing is not None and not (allow_empty or report.mistakes or report.missing):
-        yield f"error: {report.nothing}; --allow-empty lets it pass"
+        yield f"error: {case.place}: {case.reason}"
     yield from report.notes
     for file in report.updated:
         yield f"wrote {file}"

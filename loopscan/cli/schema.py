@@ -9,7 +9,6 @@ import typer
 
 from loopscan.cli.terminal import print_json
 from loopscan.errors import UsageError
-from loopscan.sanitize import clean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,6 +33,8 @@ def schema(
 
 def load(name: str) -> dict[str, Any]:
     """Return a published schema. Raises :class:`UsageError` for a name that is none."""
+    from loopscan.sanitize import clean
+
     if name not in SCHEMAS:
         close = difflib.get_close_matches(name[:80], SCHEMAS, 1)
         hint = f"did you mean {close[0]}?" if close else f"known: {', '.join(SCHEMAS)}"

@@ -45,8 +45,7 @@ def _case(to: Console, case: Case) -> None:
     line = safe(case.status.value.upper(), _STYLES[case.status])
     line.append_text(safe(f"  {case.group} [{case.name}]", "bold"))
     if case.place.path != case.group:
-        at = case.place.path if case.place.line is None else f"{case.place.path}:{case.place.line}"
-        line.append_text(safe(f"  {at}", "dim"))
+        line.append_text(safe(f"  {case.place}", "dim"))
     to.print(line, soft_wrap=True)
     for text in told(case):
         to.print(safe(f"  {text}" if text else "", _style(text)), soft_wrap=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, BinaryIO, Final
 
-from loopscan.findings import RULES, Case, Finding, Findings, Rule, Severity
+from loopscan.findings import RULES, Case, Finding, Findings, Rule, Severity, Status
 from loopscan.reports.base import Options, Subject
 from loopscan.reports.cases import findings_of
 from loopscan.reports.encode import encode
@@ -41,7 +41,12 @@ def write(subject: Subject, out: BinaryIO, options: Options) -> None:
     run = {
         "tool": {"driver": _driver(findings)},
         "automationDetails": {"id": f"loopscan/{findings.command}/"},
-        "invocations": [{"executionSuccessful": not findings.errors, "toolExecutionNotifications": notifications}],
+        "invocations": [
+            {
+                "executionSuccessful": not (findings.errors or findings.count(Status.ERROR)),
+                "toolExecutionNotifications": notifications,
+            }
+        ],
         "columnKind": "unicodeCodePoints",
         "results": [_result(case, finding, suppressing=suppressing) for case, finding in found],
     }

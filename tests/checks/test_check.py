@@ -159,11 +159,27 @@ def test_an_expectation_that_says_nothing_fails(text: str, tmp_path: Path) -> No
 
 
 def test_nothing_to_check_is_no_success(tmp_path: Path) -> None:
+    (case,) = check(["."]).cases
+    assert (case.status, case.reason) == (
+        Status.ERROR,
+        "no transcript and no expectation found in .; --allow-empty lets it pass",
+    )
     assert check(["."]).exit_code() == 3
     put(tmp_path, a_jsonl=LOOP)
     report = check(["."])
-    assert (report.exit_code(), report.exit_code(allow_empty=True)) == (1, 0)
-    assert report.nothing == "nothing says what the transcripts in . must meet: --strict --update writes snapshots"
+    assert report.exit_code() == 1
+    assert report.cases[0].reason == (
+        "nothing says what the transcripts in . must meet: --strict --update writes snapshots;"
+        " --allow-empty lets it pass"
+    )
+    empty = check(["."], allow_empty=True)
+    assert (empty.cases, empty.exit_code()) == ([], 0)
+
+
+def test_what_cannot_be_read_is_not_let_pass_where_nothing_else_was_checked(tmp_path: Path) -> None:
+    assert check(["gone"]).exit_code(skip_errors=True) == 3
+    put(tmp_path, a_jsonl=LOOP, a_expect_yaml=MEETS)
+    assert check(["gone", "."]).exit_code(skip_errors=True) == 0
 
 
 # -- choosing
@@ -181,7 +197,7 @@ def test_only_chooses_by_a_part_of_the_name_or_a_pattern(tmp_path: Path) -> None
     assert set(outcomes(check(["."], only=["b*"]))) == {"b.jsonl [x]"}
     assert set(outcomes(check(["."], only=["a.", "x]"]))) == {"a.jsonl [2026.9]", "b.jsonl [x]"}
     report = check(["."], only=["c"])
-    assert report.nothing == "none of 2 checks meets --only c; -v lists them all"
+    assert report.cases[0].reason == "none of 2 checks meets --only c; -v lists them all; --allow-empty lets it pass"
     assert report.exit_code() == 1
 
 
@@ -331,6 +347,13 @@ def test_a_block_in_a_benign_folder_is_a_false_alarm(tmp_path: Path) -> None:
     assert "● block generic_repeat" in case.text
 
 
+def test_marks_of_one_session_in_two_files_have_fingerprints_of_their_own(tmp_path: Path) -> None:
+    text = LOOP.read_text(encoding="utf-8")
+    put(tmp_path, good__a_jsonl=text, good__b_jsonl=text.replace("newsletter", "newspaper"))
+    prints = [finding.fingerprint for case in benign("good", ruleset="2026.9").cases for finding in case.findings]
+    assert len(set(prints)) == len(prints)
+
+
 def test_warnings_of_a_benign_folder_are_counted_against_the_limit(tmp_path: Path) -> None:
     put(tmp_path, good__a_jsonl=FIXTURES / "sessions" / "steering.jsonl", good__b_jsonl=CLEAN)
     assert benign("good").exit_code() == 1
@@ -340,5 +363,5 @@ def test_warnings_of_a_benign_folder_are_counted_against_the_limit(tmp_path: Pat
 
 def test_an_empty_benign_folder_is_no_success(tmp_path: Path) -> None:
     (tmp_path / "good").mkdir()
-    assert benign("good").exit_code() == 1
+    assert benign("good").exit_code() == 3
     assert benign("gone").exit_code() == 3

@@ -259,3 +259,17 @@ def test_a_glob_that_asserts_nothing_is_a_failing_task(tmp_path: Path) -> None:
     (task,) = find(["."]).tasks
     assert task.fault is not None
     assert task.fault.sentence == "it asserts nothing"
+
+
+def test_what_is_named_by_two_paths_is_told_and_checked_once(tmp_path: Path) -> None:
+    put(tmp_path, a_jsonl=LOOP, a_expect_yaml="expect: {none: true}", b_jsonl=LOOP, b_expect_yaml="oops: 1")
+    found = find([".", str(tmp_path)])
+    assert ids(found) == ["a.jsonl [latest]"]
+    assert len(found.mistakes) == 1
+    assert find(["a.jsonl"]).tasks[0].key == find([str(tmp_path / "a.jsonl")]).tasks[0].key
+
+
+def test_two_checks_that_are_named_like_a_numbered_one_keep_names_of_their_own(tmp_path: Path) -> None:
+    put(tmp_path, a_jsonl=LOOP)
+    put(tmp_path, a_expect_yaml="expect: {none: true}\nchecks: [{name: x}, {name: x (2)}, {name: x}]")
+    assert len({task.name for task in find(["."]).tasks}) == 3

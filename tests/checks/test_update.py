@@ -81,6 +81,14 @@ snapshot:  # by hand
     assert update(old) == new
 
 
+def test_a_sign_of_a_comment_in_quotes_is_none() -> None:
+    new = {**NEW, "marks": [{**FIRST, "tool": "read #1", "entry": "it's # \\"}, SECOND]}
+    once = update(update("name: x\n", new=new).replace("calls: 26", "calls: 2 # why"), new=new)
+    assert once.count("#") == 3
+    assert "  calls: 26 # why\n" in once
+    assert update(once, new={**new, "runs": 2}) == once.replace("runs: 1", "runs: 2")
+
+
 def test_each_of_several_checks_has_its_own() -> None:
     text = "checks:\n  - name: a\n    snapshot: {sessions: 0}\n"
     text += "  - snapshot:\n      sessions: 2\n    name: b\n  - name: c\n"
@@ -114,7 +122,7 @@ def test_what_cannot_be_written_without_touching_the_rest_is_refused() -> None:
         update(shared, ("checks", 0))
 
 
-NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+NAMES = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from(" #\"'\\"), max_size=12)
 MARKS = st.fixed_dictionaries(
     {"kind": st.just("block"), "session": NAMES, "run": st.integers(0, 9)},
     optional={"tool": NAMES, "lossy": st.just(True), "time": st.just("2026-10-05T08:13:59.959Z")},

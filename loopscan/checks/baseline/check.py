@@ -14,7 +14,7 @@ from loopscan.checks.baseline.data import Baseline, updated
 from loopscan.checks.baseline.file import NoBaselineError, load, write
 from loopscan.checks.baseline.ratchet import Judged, Standing, judge
 from loopscan.checks.report import CheckReport
-from loopscan.checks.run import FAILED, UNREADABLE, Checked, keywords
+from loopscan.checks.run import FAILED, UNREADABLE, Checked, failed, keywords
 from loopscan.checks.schema import Settings
 from loopscan.checks.tasks import Task, label
 from loopscan.findings import Case, Status
@@ -33,6 +33,7 @@ def check_baseline(
     over: Settings | None = None,
     update: bool = False,
     skip_errors: bool = False,
+    allow_empty: bool = False,
     jobs: int = 1,
     previews: bool = True,
     progress: Progress | None = None,
@@ -54,8 +55,9 @@ def check_baseline(
     if report.found_config.path is not None:
         made.notes.append(f"judged with {report.found_config.path}, which lies in a folder that was named")
     if not report.sessions and not made.missing:
-        made.nothing = f"no session was found in {', '.join(clean(path, 80) for path in paths[:3])}"
-        made.nothing_code = UNREADABLE
+        if not allow_empty:
+            what = f"no session was found in {', '.join(clean(path, 80) for path in paths[:3])}"
+            made.checked.append(failed(task, "unreadable_transcript", what, UNREADABLE, Status.ERROR))
         return made
     if update and (skip_errors or not made.missing):
         after = updated(report, known, today)

@@ -169,13 +169,14 @@ class _Marks:
     def __init__(self, baseline: Baseline, today: date) -> None:
         self._baseline = baseline
         self._seen: Counter[Content] = Counter()
+        self._printed: Counter[Content] = Counter()
         self._known = {each.about: each.times for each in baseline.marks}
         self._rules = [(place, ignore, ignore.holds(today)) for place, ignore in enumerate(baseline.ignores)]
         self._used: Counter[int] = Counter()
 
     def session(self, session: SessionReport) -> JudgedSession:
         marks = list(counting_marks(session))
-        prints = fingerprints(session.session, marks)
+        prints = fingerprints(session.session, marks, self._printed)
         judged = (self._mark(session, mark, print_) for mark, print_ in zip(marks, prints, strict=True))
         return JudgedSession(session.source, session.session, tuple(judged))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from datetime import date
 
@@ -38,7 +39,7 @@ def test_a_new_mark_fails_its_session_and_stands_where_it_is() -> None:
     assert (finding.rule, finding.severity, finding.message) == ("ping_pong", Severity.ERROR, "a and b alternated")
     assert finding.place == case.place
     assert finding.suppressed is None
-    assert [each.fingerprint for each in case.findings] == fingerprints("s-1", [mark(), new])
+    assert [each.fingerprint for each in case.findings] == fingerprints("s-1", [mark(), new], Counter())
 
 
 def test_known_and_ignored_marks_are_suppressed_and_fail_nothing() -> None:

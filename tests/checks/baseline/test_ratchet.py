@@ -15,7 +15,7 @@ from loopscan.checks.baseline.data import Baseline, KnownMark, KnownSession, upd
 from loopscan.checks.baseline.ignores import Ignore
 from loopscan.checks.baseline.ratchet import Difference, Judged, Less, Standing, UsedIgnore, judge
 from loopscan.events import Problem
-from loopscan.fingerprints import content, fingerprints
+from loopscan.fingerprints import Content, content, fingerprints
 from loopscan.marks import Kind, Mark
 from loopscan.report import READ_ERROR, UNREADABLE, Report, SessionReport
 from tests.checks.baseline.made import TODAY, hostile, mark, marks, places, report, reports, session
@@ -117,8 +117,9 @@ class TestMarks:
     @given(reports)
     def test_each_has_the_fingerprint_that_others_give_it(self, found: Report) -> None:
         judged = held(found, found)
+        seen: Counter[Content] = Counter()
         for each, made in zip(found.sessions, judged.sessions, strict=True):
-            prints = fingerprints(each.session, (found_mark for _, found_mark in each.marks()))
+            prints = fingerprints(each.session, (found_mark for _, found_mark in each.marks()), seen)
             assert [judged_mark.fingerprint for judged_mark in made.marks] == prints
 
 
