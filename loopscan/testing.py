@@ -256,11 +256,14 @@ def _expect(assertions: dict[str, Any]) -> Expect:
     """Return assertions as a file would have them. Raises :class:`UsageError` for what is none."""
     document = Document(_ASSERT, "", None, assertions)
     try:
-        return load(Expect, document)
+        expect = load(Expect, document)
     except Mistakes as error:
         mistakes = (mistake.what for mistake in error.found)
         # Not from the error: a test runner would print what pydantic says before what is wrong.
         raise UsageError(f"{_ASSERT}: {'; '.join(mistakes)}") from None
+    if not expect.asserts():
+        raise UsageError(f"{_ASSERT}: what is None asserts nothing")
+    return expect
 
 
 def _without_run(difference: Difference) -> Difference:

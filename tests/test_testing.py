@@ -151,6 +151,8 @@ def test_a_failure_tells_the_engines_reason_and_the_timeline() -> None:
         (["block generic_repeat 20; drop"], {}, "must be a mark such as"),
         ([], {"at_lest": []}, 'unknown key "at_lest"; did you mean "at_least"?'),
         ([], {"none": False}, '"none"'),
+        ([], {"none": None}, "what is None asserts nothing"),
+        ([], {"counts": {"calls": None}}, "what is None asserts nothing"),
         (MARKS, {"exact": []}, "given twice"),
     ],
 )

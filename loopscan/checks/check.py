@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from loopscan.checks.benign import check_benign
 from loopscan.checks.document import read
@@ -26,6 +26,8 @@ from loopscan.findings import Status
 from loopscan.sanitize import clean
 from loopscan.wholefile import whole_file
 
+#: Old lines times new ones that a difference is shown of.
+_MOST_COMPARED: Final = 4_000_000
 #: Called with each check that was made, and how many there are.
 Progress = Callable[[Checked, int], None]
 
@@ -208,5 +210,7 @@ def _written(checked: Checked) -> Checked:
 
 
 def _diff(file: str, old: str, new: str) -> str:
+    if old.count("\n") * new.count("\n") > _MOST_COMPARED:
+        return f"{old.count(chr(10)):,} lines before and {new.count(chr(10)):,} after are too many to compare"
     lines = difflib.unified_diff(old.splitlines(), new.splitlines(), f"a/{file}", f"b/{file}", lineterm="")
     return "\n".join(clean(line) for line in lines)

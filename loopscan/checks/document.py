@@ -6,6 +6,7 @@ libyaml composes the nodes; what a plain scalar means is decided here by the cor
 
 from __future__ import annotations
 
+import io
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,10 +16,12 @@ import yaml
 
 from loopscan.checks.mistakes import TOP, Mistake, Mistakes, Spot
 from loopscan.sanitize import clean
+from loopscan.transcripts.places import open_file
 
 #: Bytes that such a file may have; a snapshot of 50,000 marks has some 16 million.
 MAX_BYTES: Final = 64 << 20
 _DEEPEST = 40
+_MOST_VALUES = 5_000_000
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG = "tag:yaml.org,2002:"
@@ -103,7 +106,7 @@ def read(path: Path, shown: str) -> Document:
     Raises :class:`Mistakes` for what cannot be read, is too large, or is neither, with line and column.
     """
     try:
-        with path.open("rb") as stream:
+        with io.BufferedReader(open_file(path)) as stream:
             data = stream.read(MAX_BYTES + 1)
     except OSError as error:
         raise _error(shown, None, f"cannot be read: {error.strerror or 'input/output error'}") from error
@@ -157,6 +160,8 @@ class _Values:
     def __init__(self, document: Document) -> None:
         self._document = document
         self._made: dict[int, Any] = {}
+        self._sizes: dict[int, int] = {}
+        """How many values each node comes to, what aliases repeat counted each time."""
 
     def of(self, node: yaml.Node, depth: int = 0) -> Any:  # noqa: ANN401 - any value of YAML
         if id(node) in self._made:
@@ -173,6 +178,11 @@ class _Values:
         else:
             made = self._scalar(node)
         self._made[id(node)] = made
+        parts = [] if isinstance(node, yaml.ScalarNode) else node.value
+        children = [part[1] if isinstance(part, tuple) else part for part in parts]
+        size = self._sizes[id(node)] = 1 + sum(self._sizes[id(child)] for child in children)
+        if size > _MOST_VALUES:
+            raise self._document.error(_spot(node.start_mark), "comes to too many values, by aliases")
         return made
 
     def _mapping(self, node: yaml.MappingNode, depth: int) -> dict[str, Any]:

@@ -76,7 +76,7 @@ class _Names:
         A session's file often has a folder beside it that is called like it.
         """
         found = self.by_base.get(base, [])
-        files = [name for name in found if not (folder / name).is_dir()]
+        files = [name for name in found if (folder / name).is_file()]
         return [base] if base in files else files or found
 
 
@@ -107,14 +107,17 @@ class _Search:
         try:
             if path.is_dir():
                 self._folder(path)
-            elif not path.exists():
-                self._found.missing.append(f"{clean(name)}: no such file or folder")
+            elif not path.is_file():
+                what = "is no file" if path.exists() else "no such file or folder"
+                self._found.missing.append(f"{clean(name)}: {what}")
             elif path.name in FOLDER_FILES:
                 self._folder(path.parent)
             elif path.name.endswith(ENDINGS):
                 self._expectation(path)
             else:
                 self._transcript(path)
+        except ValueError:
+            self._found.missing.append(f"{clean(name)}: no path of this system")
         except OSError as error:
             self._found.missing.append(f"{clean(name)}: {error.strerror or 'input/output error'}")
 
@@ -190,12 +193,18 @@ class _Search:
             real = Path(os.path.realpath(path))
             return not told.isdisjoint(map(str, (real, *real.parents)))
 
-        below = (Path(folder, *parts) for folder in self._folders for parts in files_below(Path(folder)))
-        if all(map(is_told, below)):
+        below = [Path(folder, *parts) for folder in self._folders for parts in files_below(Path(folder))]
+        there = [path for path in below if not is_told(path)]
+        if not there:
             return  # looking into files takes time
-        for source in discover(self._folders, on_error=unread).sources:
+        sources = discover(self._folders, on_error=unread).sources
+        links = [path for path in there if path.is_symlink()]
+        sources += discover(links, on_error=lambda error: None).sources  # in a folder they are not followed
+        seen = set(map(os.path.realpath, there))
+        for source in sources:
             path = _file_of(source.source.name)
-            if not is_told(path) and not self._ignored(path):
+            counts = path.is_dir() or os.path.realpath(path) in seen  # not what lies in a hidden folder
+            if counts and not is_told(path) and not self._ignored(path):
                 told.add(os.path.realpath(path))
                 untold.append(path)
         self._found.untold = len(untold)
@@ -218,7 +227,7 @@ class _Search:
             transcripts = self._transcripts_of(path, file, document)
             if only is not None and os.path.realpath(only) not in map(os.path.realpath, transcripts):
                 return False
-            if self._first(os.path.realpath(path)):
+            if self._first(os.path.realpath(path), *map(os.path.realpath, transcripts)):
                 self._add(list(self._tasks(path, file, document, transcripts)))
         except Mistakes as error:
             if self._first("mistakes", os.path.realpath(path)):
@@ -231,7 +240,7 @@ class _Search:
         if file.checks is not None and file.snapshot is not None:
             what = 'a "snapshot" beside "checks" belongs to none of them: move it into the one that it is of'
             raise document.error(document.spot(("snapshot",), key=True), what)
-        gone = [name for name in transcripts if not Path(name).exists()]
+        gone = [name for name in transcripts if not (Path(name).is_file() or Path(name).is_dir())]
         for within, check in _checks_of(file):
             layers = [placed(each, path.parent) for each in ([file, check] if within else [file])]
             settings = self._resolved(path.parent, *layers)

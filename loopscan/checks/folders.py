@@ -69,7 +69,7 @@ def files_below(folder: Path) -> Iterator[tuple[str, ...]]:
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         above = Path(at).relative_to(folder).parts
         for name in sorted(files):
-            if not is_expectation(name):
+            if not is_expectation(name) and Path(at, name).is_file():
                 yield (*above, name)
 
 
@@ -105,9 +105,13 @@ class FolderFiles:
         return [each.place(each.file.defaults) for each in self.above(folder) if each.file.defaults is not None]
 
     def _read(self, folder: Path) -> FolderFile | None:
-        path = next((folder / name for name in FOLDER_FILES if (folder / name).is_file()), None)
-        if path is None:
+        there = [folder / name for name in FOLDER_FILES if os.path.lexists(folder / name)]
+        if not there:
             return None
+        path, *others = there
+        if others:
+            what = f"lies beside {path.name}, and one of them is to count: move it into that one"
+            self.mistakes.append(Mistake(str(others[0]), None, what))
         try:
             document = read(path, str(path))
             return FolderFile(folder, load(ChecksFile, document), document)

@@ -10,6 +10,7 @@ import orjson
 
 from loopscan.checks.run import Checked
 from loopscan.errors import UsageError
+from loopscan.transcripts.places import open_file
 from loopscan.wholefile import whole_file
 
 #: The folder, in the one that the command runs in.
@@ -24,7 +25,8 @@ def failed_last_time(folder: Path = FOLDER) -> frozenset[str]:
     """
     path = folder / _FILE
     try:
-        known = orjson.loads(path.read_bytes())
+        with open_file(path) as stream:
+            known = orjson.loads(stream.readall())
     except FileNotFoundError:
         return frozenset()
     except (OSError, orjson.JSONDecodeError) as error:

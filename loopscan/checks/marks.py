@@ -36,7 +36,7 @@ class FoundMark:
     def meets(self, pattern: Pattern) -> bool:
         """Tell whether all fields that ``pattern`` gives are equal, or one of those it lists."""
         return all(
-            self.full[name] in wanted if isinstance(wanted, list) else self.full[name] == wanted
+            _writable(self.full[name]) in (wanted if isinstance(wanted, list) else [wanted])
             for name, wanted in pattern.wanted().items()
         )
 

@@ -85,6 +85,12 @@ def _known_field(value: str) -> str:
     return value
 
 
+def _a_path(value: str) -> str:
+    if not value or "\0" in value:
+        raise ValueError("must be a path")
+    return value
+
+
 def _figure(value: object) -> object:
     """Let a number stand for exactly that figure."""
     return {"value": value} if isinstance(value, int | float) and not isinstance(value, bool) else value
@@ -105,6 +111,17 @@ _FieldName = Annotated[str, AfterValidator(_known_field), WithJsonSchema({"enum"
 _SOME = Field(min_length=1)
 Texts = Annotated[
     list[Text], _SOME, BeforeValidator(_listed, json_schema_input_type=Text | Annotated[list[Text], _SOME])
+]
+_PathText = Annotated[
+    str,
+    BeforeValidator(_written),
+    AfterValidator(_a_path),
+    WithJsonSchema({"type": ["string", "number"], "minLength": 1}),
+]
+_PathTexts = Annotated[
+    list[_PathText],
+    _SOME,
+    BeforeValidator(_listed, json_schema_input_type=_PathText | Annotated[list[_PathText], _SOME]),
 ]
 Whole = Annotated[int, Field(ge=0)]
 _Kind = Annotated[Kind, Strict(False)]
@@ -325,7 +342,7 @@ class Settings(_Model):
     """What a transcript is replayed with. ``null`` takes back what stands above."""
 
     ruleset: _RulesetName | None = Field(None, description="2026.6, 2026.9 or latest (the default).")
-    config: Text | None = Field(None, description="OpenClaw's configuration, relative to this file.")
+    config: _PathText | None = Field(None, description="OpenClaw's configuration, relative to this file.")
     agent: Text | None = Field(None, description="Judge with this agent's block.")
     set: dict[_FieldName, bool | int] | None = Field(None, description="Fields of the configuration that go over it.")
     mode: Annotated[Mode, Strict(False)] | None = Field(
@@ -358,7 +375,7 @@ class ExpectFile(Check):
     """``x.expect.yaml``: what the transcript beside it must meet."""
 
     schema_: Text | None = Field(None, alias="$schema", description="For editors; nothing is made of it.")
-    transcript: Texts | None = Field(
+    transcript: _PathTexts | None = Field(
         None, description="Files or folders, relative to this file; the one beside it of the same name by default."
     )
     checks: Annotated[list[Check], _SOME] | None = Field(
@@ -369,7 +386,7 @@ class ExpectFile(Check):
 class GlobCheck(Settings):
     """Assertions for every transcript that a pattern meets."""
 
-    transcripts: Texts = Field(description="Patterns such as clean/**/*.jsonl, relative to this file.")
+    transcripts: _PathTexts = Field(description="Patterns such as clean/**/*.jsonl, relative to this file.")
     exclude: Texts | None = None
     name: Text | None = None
     expect: Expect
@@ -378,7 +395,7 @@ class GlobCheck(Settings):
 class Benign(Settings):
     """A folder of sessions in which nothing was wrong: a block, run end or abort there is a false alarm."""
 
-    folder: Text
+    folder: _PathText
     max_warnings: Whole = 0
 
 

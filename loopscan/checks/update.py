@@ -10,6 +10,7 @@ import difflib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +24,8 @@ from loopscan.sanitize import clean
 
 _KEY: Final = "snapshot"
 _STEP = "  "
+#: Old lines times new ones that are compared each with each.
+_MOST_COMPARED: Final = 4_000_000
 #: An ending of a name; the fraction of a second at the end of a copy's name is none.
 _ENDING = re.compile(r"(?<=.)\.[A-Za-z][A-Za-z0-9]*$")
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
@@ -145,10 +148,9 @@ def _kept(old: list[str], new: list[str]) -> Iterator[str]:
         if not line.strip() or line.lstrip().startswith("#"):
             comments.setdefault(len(said), []).append(line)
         else:
-            said.append(_apart(line)[0].strip())
+            said.append(_apart(line)[0].rstrip())
             places.append(number)
-    matcher = difflib.SequenceMatcher(None, said, [line.strip() for line in new], autojunk=False)
-    for what, start, end, first, last in matcher.get_opcodes():
+    for what, start, end, first, last in _opcodes(said, [line.rstrip() for line in new]):
         if what == "equal":
             for at in range(start, end):
                 yield from comments.pop(at, ())
@@ -160,8 +162,23 @@ def _kept(old: list[str], new: list[str]) -> Iterator[str]:
             if pairs:
                 yield new[first + at - start] + _apart(old[places[at]])[1]
         if not pairs:
-            yield from new[first:last]
+            lines = new[first:last]
+            for at in range(start, end):
+                before, comment = _apart(old[places[at]])
+                if comment and at == 0 and lines:
+                    lines[0] += comment  # of the key itself
+                elif comment:
+                    yield before[: len(before) - len(before.lstrip())] + comment.lstrip()
+            yield from lines
     yield from comments.pop(len(said), ())
+
+
+def _opcodes(old: list[str], new: list[str]) -> list[tuple[str, int, int, int, int]]:
+    """Return how to get from the old lines to the new; where both are very many, all that differs is one step."""
+    if len(old) * len(new) <= _MOST_COMPARED:
+        return list(difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes())
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
+    return [("equal", 0, same, 0, same), ("replace", same, len(old), same, len(new))]
 
 
 def _apart(line: str) -> tuple[str, str]:

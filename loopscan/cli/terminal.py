@@ -29,7 +29,8 @@ def say(message: str) -> None:
     if sys.stderr is None:  # closed: there is nowhere to say it
         return
     with suppress(OSError):  # full: likewise, and the exit code must stay what it is
-        print(f"loopscan: {clean(message)}", file=sys.stderr, flush=True)  # noqa: T201
+        shown = clean(message).replace("##[", "##\\x5b")  # a log of CI would act on it
+        print(f"loopscan: {shown}", file=sys.stderr, flush=True)  # noqa: T201
 
 
 def wide_console() -> Console:

@@ -182,6 +182,32 @@ def test_what_cannot_be_read_is_not_let_pass_where_nothing_else_was_checked(tmp_
     assert check(["gone", "."]).exit_code(skip_errors=True) == 0
 
 
+def test_an_expectation_without_transcript_fails_also_if_it_is_skipped(tmp_path: Path) -> None:
+    put(tmp_path, a_expect_yaml="skip: later\nexpect: {none: true}")
+    assert check(["."]).exit_code() == 1
+
+
+def test_names_that_mean_something_to_a_replay_are_files_here(tmp_path: Path) -> None:
+    for name in ("-", "@x.jsonl"):
+        (tmp_path / name).write_text(LOOP.read_text(encoding="utf-8"), encoding="utf-8")
+        (tmp_path / f"{name}.expect.yaml").write_text(MEETS)
+    assert check(["."]).summary() == "2 passed"
+
+
+def test_a_lone_surrogate_is_expected_as_it_is_written(tmp_path: Path) -> None:
+    text = (
+        LOOP.read_text(encoding="utf-8")
+        .replace('"name":"read"', '"name":"re\\ud800ad"')
+        .replace('"name": "read"', '"name": "re\\ud800ad"')
+    )
+    assert "ud800" in text
+    put(tmp_path, a_jsonl=text)
+    assert check(["a.jsonl"], update=True, over=Settings(ruleset="2026.9")).exit_code() == 0
+    assert check(["."]).exit_code() == 0
+    put(tmp_path, a_expect_yaml='ruleset: 2026.9\nexpect: {none: {tool: "re\\\\ud800ad"}}')
+    assert check(["."]).exit_code() == 1
+
+
 # -- choosing
 
 

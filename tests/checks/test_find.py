@@ -273,3 +273,55 @@ def test_two_checks_that_are_named_like_a_numbered_one_keep_names_of_their_own(t
     put(tmp_path, a_jsonl=LOOP)
     put(tmp_path, a_expect_yaml="expect: {none: true}\nchecks: [{name: x}, {name: x (2)}, {name: x}]")
     assert len({task.name for task in find(["."]).tasks}) == 3
+
+
+def test_a_file_of_expectations_that_two_transcripts_share_counts_for_both(tmp_path: Path) -> None:
+    put(tmp_path, a_jsonl=CLEAN, b_jsonl=LOOP, shared_yaml="expect: {none: true}")
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.expect.yaml").symlink_to("shared.yaml")
+    assert ids(find(["."])) == ["a.jsonl [latest]", "b.jsonl [latest]"]
+
+
+def test_files_for_a_folder_are_never_passed_over(tmp_path: Path) -> None:
+    put(tmp_path, loopscan_checks_yaml="defaults: {}", loopscan_checks_json="{}", a__b_txt="", c__d_txt="")
+    (tmp_path / "a" / "loopscan.checks.yaml").symlink_to("gone")
+    (tmp_path / "c" / "loopscan.checks.yaml").mkdir()
+    assert [str(each).partition(":")[0] for each in find(["."]).mistakes] == [
+        "loopscan.checks.json",
+        "a/loopscan.checks.yaml",
+        "c/loopscan.checks.yaml",
+    ]
+
+
+def test_strict_sees_links_and_lets_hidden_folders_be(tmp_path: Path) -> None:
+    outside = tmp_path.parent / f"{tmp_path.name}-outside.jsonl"
+    outside.write_text(CLEAN.read_text(encoding="utf-8"), encoding="utf-8")
+    put(tmp_path, a_jsonl=LOOP, a_expect_yaml="expect: {none: true}")
+    (tmp_path / ".hidden").mkdir()
+    put(tmp_path / ".hidden", c_jsonl=CLEAN)
+    assert ids(find(["."], strict=True)) == ["a.jsonl [latest]"]
+    (tmp_path / "b.jsonl").symlink_to(outside)
+    assert ids(find(["."], strict=True)) == ["a.jsonl [latest]", "b.jsonl [latest]"]
+
+
+def test_what_is_no_file_is_not_opened(tmp_path: Path) -> None:
+    put(
+        tmp_path,
+        a_jsonl=LOOP,
+        a_expect_yaml="expect: {none: true}",
+        d_expect_yaml="transcript: pipe.jsonl\nexpect: {}",
+    )
+    put(tmp_path, d_expect_yaml="transcript: pipe.jsonl\nexpect: {none: true}", loopscan_checks_yaml=GLOB)
+    for name in ("pipe.jsonl", "b.expect.yaml", "a.md"):
+        os.mkfifo(tmp_path / name)
+    found = find([".", "pipe.jsonl"], strict=True)
+    assert ids(found) == ["a.jsonl [clean]", "a.jsonl [latest]", "pipe.jsonl [latest]"]
+    assert found.tasks[-1].fault is not None
+    assert [str(each) for each in found.mistakes] == ["b.expect.yaml: cannot be read: not a regular file"]
+    assert found.missing == ["pipe.jsonl: is no file"]
+
+
+@pytest.mark.parametrize("text", ['transcript: ""', 'transcript: "\\0"', 'config: "\\0"'])
+def test_what_is_no_path_is_a_mistake(text: str, tmp_path: Path) -> None:
+    put(tmp_path, a_jsonl=LOOP, a_expect_yaml=f"{text}\nexpect: {{none: true}}")
+    assert str(find(["."]).mistakes[0]).endswith("must be a path")

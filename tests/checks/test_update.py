@@ -89,6 +89,20 @@ def test_a_sign_of_a_comment_in_quotes_is_none() -> None:
     assert update(once, new={**new, "runs": 2}) == once.replace("runs: 1", "runs: 2")
 
 
+def test_a_snapshot_that_is_indented_otherwise_is_rewritten() -> None:
+    old = "snapshot: # by me\n    sessions: 1 # one\n    runs: 1\n    calls: 3\n    marks: []\nname: x\n"
+    made = update(old)
+    assert made.replace(" # by me", "").replace("    # one\n", "") == WRITTEN + "name: x\n"
+    assert made.startswith("snapshot: # by me\n    # one\n")
+
+
+def test_very_long_snapshots_are_rewritten_in_a_moment() -> None:
+    marks = [{**FIRST, "count": number} for number in range(6000)]
+    once = update("", new={**NEW, "marks": marks})
+    other = {**NEW, "marks": [{**mark, "run": number % 2} for number, mark in enumerate(marks)]}
+    assert parse(update(once, new=other), "x").value["snapshot"] == other
+
+
 def test_each_of_several_checks_has_its_own() -> None:
     text = "checks:\n  - name: a\n    snapshot: {sessions: 0}\n"
     text += "  - snapshot:\n      sessions: 2\n    name: b\n  - name: c\n"

@@ -149,6 +149,16 @@ def test_a_baseline_lets_known_marks_pass_and_new_ones_fail(tmp_path: Path) -> N
     assert "4 marks dropped" in out
 
 
+def test_a_baseline_is_not_met_by_nothing(tmp_path: Path) -> None:
+    put(tmp_path, logs__a_jsonl=LOOP)
+    run("--baseline", "b.json", "--update", "logs")
+    (tmp_path / "logs" / "a.jsonl").unlink()
+    assert run("--baseline", "b.json", "logs", "--allow-empty")[0] == 1
+    assert run("--baseline", "b.json", "logs")[0] == 1
+    assert run("--baseline", "new.json", "gone", "--update", "--skip-errors")[0] == 3
+    assert not (tmp_path / "new.json").exists()
+
+
 def test_a_baseline_is_not_written_from_what_could_not_be_read(tmp_path: Path) -> None:
     put(tmp_path, logs__a_jsonl=LOOP)
     code, out, err = run("--baseline", "b.json", "--update", "logs", "gone")

@@ -54,12 +54,13 @@ def check_baseline(
     made = CheckReport(missing=report.complaints())
     if report.found_config.path is not None:
         made.notes.append(f"judged with {report.found_config.path}, which lies in a folder that was named")
-    if not report.sessions and not made.missing:
+    empty = not report.sessions
+    if empty and (known is None or update) and (skip_errors or not made.missing):
         if not allow_empty:
             what = f"no session was found in {', '.join(clean(path, 80) for path in paths[:3])}"
             made.checked.append(failed(task, "unreadable_transcript", what, UNREADABLE, Status.ERROR))
         return made
-    if update and (skip_errors or not made.missing):
+    if update and not empty and (skip_errors or not made.missing):
         after = updated(report, known, today)
         if after != known:
             write(after, file)
