@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
+from loopscan.checks.compare import damage
 from loopscan.checks.marks import FoundMark, found_marks, words
 from loopscan.checks.reasons import why_found
 from loopscan.checks.run import FAILED, SENSELESS, UNREADABLE, Checked, failed, planned
@@ -17,6 +18,7 @@ from loopscan.marks import Level
 from loopscan.replayer import carry_out
 from loopscan.report import Report, SessionReport
 from loopscan.reports.phrases import counted
+from loopscan.reports.sources import copied
 from loopscan.sanitize import clean
 
 
@@ -48,6 +50,9 @@ def check_benign(folder: BenignFolder, *, jobs: int = 1, previews: bool = True, 
     checked += [
         _session(task, each, by_session.get(id(each), []), report, previews, seen) for each in report.sessions
     ]
+    notes = [words for words in (damage(report), copied(report.sources)) if words]
+    if notes:
+        checked[0] = replace(checked[0], notes=tuple(f"{clean(folder.folder)}: {note}" for note in notes))
     return checked if report.complaints() else [*checked, _warnings(task, report, folder.max_warnings)]
 
 

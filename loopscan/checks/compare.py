@@ -294,7 +294,7 @@ def _counts(report: Report, wanted: Counts | Snapshot) -> Iterator[Difference]:
         "calls": sum(session.calls for session in report.sessions),
         "problems": report.problems,
     }
-    why = _damage(report) or "the transcript is another one, or it is read in another way"
+    why = damage(report) or "the transcript is another one, or it is read in another way"
     for name, count in found.items():
         expected: int | None = getattr(wanted, name, None)
         if expected is not None and expected != count:
@@ -307,7 +307,7 @@ def _counts(report: Report, wanted: Counts | Snapshot) -> Iterator[Difference]:
             )
 
 
-def _damage(report: Report) -> str | None:
+def damage(report: Report) -> str | None:
     """Return the first problems with the lines of the transcript."""
     problems = [(source.path, problem) for source in report.sources for problem in source.problems]
     if not problems:

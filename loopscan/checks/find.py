@@ -197,7 +197,10 @@ class _Search:
         there = [path for path in below if not is_told(path)]
         if not there:
             return  # looking into files takes time
-        sources = discover(self._folders, on_error=unread).sources
+        found = discover(self._folders, on_error=unread)
+        sources = found.sources
+        if self._strict:
+            self._found.missing += [f"{clean(file.path)}: {file.reason}" for file in found.skipped if file.unread]
         links = [path for path in there if path.is_symlink()]
         sources += discover(links, on_error=lambda error: None).sources  # in a folder they are not followed
         seen = set(map(os.path.realpath, there))

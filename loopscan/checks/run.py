@@ -12,7 +12,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final
 
-from loopscan.checks.compare import Difference, compare, runs_of
+from loopscan.checks.compare import Difference, compare, damage, runs_of
 from loopscan.checks.marks import snapshot_of
 from loopscan.checks.tasks import DEFAULT_RULESET, Task
 from loopscan.errors import LoopscanError
@@ -99,7 +99,7 @@ class _Check:
             if self.debug:
                 raise
             return failed(task, "bad_expectation", clean(str(error)), SENSELESS, Status.ERROR)
-        idle = _without_effect(report, task)
+        idle = (*_without_effect(report, task), *_unused_lines(report, task))
         complaints = report.complaints()
         if complaints or not (report.sessions or _expects_none(task)):
             what = complaints[0] if complaints else f"{clean(task.transcript)}: no session was found in it"
@@ -137,6 +137,14 @@ def _without_effect(report: Report, task: Task) -> tuple[str, ...]:
     where = f"{clean(task.file)}:{task.spot.line}: " if task.file is not None else ""
     notes = [note for note in report.policy.notes if note.kind == "ignored" and note.field in asked]
     return tuple(f"{where}{re.sub('^argument: overrides[.]', 'set ', note.message)}" for note in notes)
+
+
+def _unused_lines(report: Report, task: Task) -> tuple[str, ...]:
+    """Return which lines could not be used, where the check does not say itself how many that may be."""
+    counts = task.expect.counts if task.expect is not None else None
+    if not report.problems or task.snapshot is not None or (counts is not None and counts.problems is not None):
+        return ()
+    return (f"{damage(report)}; counts: {{problems: 0}} makes that a failure",)
 
 
 def told(differences: Sequence[Difference], report: Report, *, previews: bool) -> str:

@@ -85,6 +85,12 @@ def _known_field(value: str) -> str:
     return value
 
 
+def _a_reason(value: str) -> str:
+    if value.strip().lower() in {"", "no", "n", "off", "yes", "y", "on"}:
+        raise ValueError("must say why; leave it out to make the check")
+    return value
+
+
 def _a_path(value: str) -> str:
     if not value or "\0" in value:
         raise ValueError("must be a path")
@@ -331,6 +337,12 @@ class Snapshot(_Model):
     session: Text | None = Field(None, description="Of all marks, where they are of one session.")
     marks: list[SnapshotMark]
 
+    @model_validator(mode="after")
+    def _is_of_sessions(self) -> Self:
+        if self.session is None and any(mark.session is None for mark in self.marks):
+            raise ValueError('has marks without "session", and none of its own')
+        return self
+
 
 class Requires(_Model):
     """What must be so for a check to be made; else it is skipped."""
@@ -357,7 +369,7 @@ class Settings(_Model):
     tool_map: dict[str, Text] | None = Field(None, description="Judge a tool as the one that the rules call so.")
     input_format: Text | None = Field(None, description="Read it as this format; loopscan formats lists them.")
     requires: Requires | None = Field(None, description="Skip the check where this is not so.")
-    skip: Text | None = Field(None, description="Why this is not checked now.")
+    skip: Annotated[Text, AfterValidator(_a_reason)] | None = Field(None, description="Why this is not checked now.")
 
 
 _SETTINGS = tuple(Settings.model_fields)

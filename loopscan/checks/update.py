@@ -18,6 +18,7 @@ import yaml
 
 from loopscan.checks.document import Document
 from loopscan.checks.folders import ENDINGS
+from loopscan.checks.mistakes import TOP
 from loopscan.checks.tasks import DEFAULT_RULESET, Task
 from loopscan.errors import ConfigError, UsageError
 from loopscan.sanitize import clean
@@ -40,6 +41,8 @@ def rewritten(document: Document, within: tuple[object, ...], snapshot: Mapping[
 
     Raises :class:`ConfigError` where the file is written in a way that cannot be changed without touching the rest.
     """
+    if document.root is not None and not isinstance(document.value, dict):
+        raise document.error(TOP, "the snapshot cannot be written here: write it by hand")
     text = _spliced(document, within, snapshot)
     try:
         after = document.again(text)
@@ -83,6 +86,8 @@ def new_file(task: Task, snapshot: Mapping[str, Any], settings: Mapping[str, Any
 
 def _spliced(document: Document, within: tuple[object, ...], snapshot: Mapping[str, Any]) -> str:
     text, newline = document.text, "\r\n" if "\r\n" in document.text else "\n"
+    if document.root is None and document.json:
+        return f'{{\n{_STEP}"{_KEY}": {_braces(snapshot, _STEP, json.dumps)}\n}}\n'
     if document.root is None:
         return newline.join([*text.splitlines(), *_block(snapshot, ""), ""])
     check = document.node(within)

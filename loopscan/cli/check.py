@@ -224,7 +224,8 @@ def remarks(report: CheckReport) -> Iterator[str]:
     for line in report.missing:
         yield f"error: {line}"
     for case in report.errors:
-        yield f"error: {case.place}: {case.reason}"
+        reason = case.reason or ""
+        yield f"error: {reason}" if reason.startswith(case.place.path) else f"error: {case.place}: {reason}"
     yield from report.notes
     for file in report.updated:
         yield f"wrote {file}"

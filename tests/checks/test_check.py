@@ -187,6 +187,18 @@ def test_an_expectation_without_transcript_fails_also_if_it_is_skipped(tmp_path:
     assert check(["."]).exit_code() == 1
 
 
+def test_lines_that_cannot_be_used_are_said(tmp_path: Path) -> None:
+    lines = LOOP.read_text(encoding="utf-8").splitlines(keepends=True)
+    text = "".join(line if number < 6 else f"{line[: len(line) // 2]}\n" for number, line in enumerate(lines))
+    put(tmp_path, a_jsonl=text, a_expect_yaml="expect: {none: true}", good__b_jsonl=text)
+    (note,) = check(["a.jsonl"]).notes
+    assert note.startswith("lines that cannot be used: a.jsonl:7: malformed-json")
+    assert note.endswith("counts: {problems: 0} makes that a failure")
+    assert benign("good").notes[0].startswith("good: lines that cannot be used: good/b.jsonl:7")
+    put(tmp_path, a_expect_yaml="expect: {none: true, counts: {problems: 0}}")
+    assert check(["a.jsonl"]).exit_code() == 1
+
+
 def test_names_that_mean_something_to_a_replay_are_files_here(tmp_path: Path) -> None:
     for name in ("-", "@x.jsonl"):
         (tmp_path / name).write_text(LOOP.read_text(encoding="utf-8"), encoding="utf-8")

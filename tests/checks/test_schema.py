@@ -109,6 +109,12 @@ def test_all_that_can_be_said_is_understood() -> None:
         ("expect: {exact: [block]}", 'x.yaml:1:18: "exact" must be a mark such as block generic_repeat 20'),
         ('requires: ">=2026.9"', 'x.yaml:1:11: "requires" must be {ruleset: ">=2026.9"}'),
         ("expect: {not_reached: {calls: many}}", 'x.yaml:1:31: "calls" must be a number, or {value'),
+        ("skip: no", 'x.yaml:1:7: "skip" must say why'),
+        ('skip: " "', 'x.yaml:1:7: "skip" must say why'),
+        (
+            "snapshot: {sessions: 1, runs: 1, calls: 1,\n  marks: [{kind: block, detector: ping_pong, run: 0, batch: 1}]}",
+            'x.yaml:1:11: "snapshot" has marks without "session", and none of its own',
+        ),
         ("skip: true", 'x.yaml:1:7: "skip" must be text; put it in quotes'),
         ("checks: {}", 'x.yaml:1:9: "checks" must be a list'),
         ("- a", "x.yaml:1:1: this must be keys with values"),

@@ -121,9 +121,16 @@ def test_ends_of_lines_stay_what_they_are() -> None:
     )
 
 
+@pytest.mark.parametrize("text", ["null\n", "~\n"])
+def test_what_holds_nothing_but_a_null_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="the snapshot cannot be written here"):
+        update(text)
+
+
 def test_json_stays_json() -> None:
     import json
 
+    assert json.loads(update("", json=True)) == {"snapshot": NEW}
     for text in ("{}", '{\n  "name": "a"\n}\n', '{"snapshot": {"runs": 3}, "name": "\\ud83d\\ude00"}'):
         made = json.loads(update(text, json=True))
         assert made.pop("snapshot") == NEW

@@ -13,6 +13,7 @@ from loopscan.checks.baseline.cases import cases
 from loopscan.checks.baseline.data import Baseline, updated
 from loopscan.checks.baseline.file import NoBaselineError, load, write
 from loopscan.checks.baseline.ratchet import Judged, Standing, judge
+from loopscan.checks.compare import damage
 from loopscan.checks.report import CheckReport
 from loopscan.checks.run import FAILED, UNREADABLE, Checked, failed, keywords
 from loopscan.checks.schema import Settings
@@ -21,6 +22,7 @@ from loopscan.findings import Case, Status
 from loopscan.replayer import Progress, carry_out, plan
 from loopscan.report import Report
 from loopscan.reports.base import Options
+from loopscan.reports.sources import copied
 from loopscan.reports.text import timeline_text
 from loopscan.sanitize import clean
 
@@ -74,6 +76,7 @@ def check_baseline(
     if skip_errors:
         judged = replace(judged, unread=())
     made.facts["baseline"] = words.summary(judged)
+    made.notes += [note for note in (damage(report), copied(report.sources)) if note]
     made.notes += list(words.remarks(judged))
     made.checked += [
         Checked(
