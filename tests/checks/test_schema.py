@@ -112,7 +112,8 @@ def test_all_that_can_be_said_is_understood() -> None:
         ("skip: no", 'x.yaml:1:7: "skip" must say why'),
         ('skip: " "', 'x.yaml:1:7: "skip" must say why'),
         (
-            "snapshot: {sessions: 1, runs: 1, calls: 1,\n  marks: [{kind: block, detector: ping_pong, run: 0, batch: 1}]}",
+            "snapshot: {sessions: 1, runs: 1, calls: 1,\n"
+            "  marks: [{kind: block, detector: ping_pong, run: 0, batch: 1}]}",
             'x.yaml:1:11: "snapshot" has marks without "session", and none of its own',
         ),
         ("skip: true", 'x.yaml:1:7: "skip" must be text; put it in quotes'),
