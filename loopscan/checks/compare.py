@@ -314,7 +314,7 @@ def damage(report: Report) -> str | None:
         return None
     told = [f"{clean(path)}:{problem.line}: {clean(problem.kind)}" for path, problem in problems[:_DAMAGE]]
     more = len(problems) - len(told)
-    return f"lines that cannot be used: {', '.join(told)}" + (f" and {more} more" if more else "")
+    return f"problems with the record: {', '.join(told)}" + (f" and {more} more" if more else "")
 
 
 def runs_of(differences: list[Difference], report: Report) -> Iterator[tuple[SessionReport, list[RunReport]]]:

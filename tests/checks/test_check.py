@@ -192,9 +192,9 @@ def test_lines_that_cannot_be_used_are_said(tmp_path: Path) -> None:
     text = "".join(line if number < 6 else f"{line[: len(line) // 2]}\n" for number, line in enumerate(lines))
     put(tmp_path, a_jsonl=text, a_expect_yaml="expect: {none: true}", good__b_jsonl=text)
     (note,) = check(["a.jsonl"]).notes
-    assert note.startswith("lines that cannot be used: a.jsonl:7: malformed-json")
+    assert note.startswith("problems with the record: a.jsonl:7: malformed-json")
     assert note.endswith("counts: {problems: 0} makes that a failure")
-    assert benign("good").notes[0].startswith("good: lines that cannot be used: good/b.jsonl:7")
+    assert benign("good").notes[0].startswith("good: problems with the record: good/b.jsonl:7")
     put(tmp_path, a_expect_yaml="expect: {none: true, counts: {problems: 0}}")
     assert check(["a.jsonl"]).exit_code() == 1
 
