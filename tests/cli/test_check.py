@@ -8,12 +8,14 @@ from xml.etree import ElementTree
 
 import jsonschema
 import pytest
+from lxml import etree
 from typer.testing import CliRunner
 
 from loopscan.cli.main import app
 from loopscan.cli.schema import SCHEMAS, load
 from loopscan.errors import LoopscanError
 from tests.checks.files import CLEAN, FIXTURES, LOOP, put
+from tests.reports import test_junit, test_sarif
 
 MEETS = "ruleset: 2026.9\nexpect: {outcomes: {outcome: run_end}}\n"
 
@@ -181,6 +183,8 @@ def test_every_format_says_which_checks_failed(tmp_path: Path) -> None:
     data = json.loads(said["json"])
     jsonschema.validate(data, load("check"))
     assert data["totals"] == {"checks": 3, "passed": 1, "failed": 1, "error": 0, "skipped": 1}
+    test_junit.schema().assertValid(etree.fromstring(said["junit"].encode()))
+    test_sarif.validator().validate(json.loads(said["sarif"]))
     suite = ElementTree.fromstring(said["junit"])
     cases = {
         (case.get("classname"), case.get("name")): [child.tag for child in case] for case in suite.iter("testcase")
