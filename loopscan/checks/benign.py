@@ -53,7 +53,7 @@ def check_benign(folder: BenignFolder, *, jobs: int = 1, previews: bool = True, 
     notes = [words for words in (damage(report), copied(report.sources)) if words]
     if notes:
         checked[0] = replace(checked[0], notes=tuple(f"{clean(folder.folder)}: {note}" for note in notes))
-    return checked if report.complaints() else [*checked, _warnings(task, report, folder.max_warnings)]
+    return [*checked, _warnings(task, report, folder.max_warnings)] if report.sessions else checked
 
 
 def _session(

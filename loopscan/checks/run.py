@@ -52,7 +52,7 @@ class Checked:
     case: Case
     differences: tuple[Difference, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
-    """``sessions``, ``runs``, ``calls`` and ``marks`` of the transcript."""
+    """``sessions``, ``runs``, ``calls`` and ``marks`` of the transcript, and ``problems`` if there are any."""
     snapshot: Mapping[str, Any] | None = None
     """What a snapshot would say now, where the file's own says something else, or nothing yet."""
     code: int = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -397,6 +398,14 @@ def test_warnings_of_a_benign_folder_are_counted_against_the_limit(tmp_path: Pat
     assert benign("good").exit_code() == 1
     assert benign("good", max_warnings=1).exit_code() == 0
     assert benign("good").cases[-1].reason == "1 warning on benign sessions, where 0 may be"
+
+
+def test_warnings_count_also_where_something_could_not_be_read(tmp_path: Path) -> None:
+    put(tmp_path, good__a_jsonl=FIXTURES / "sessions" / "steering.jsonl")
+    (tmp_path / "good" / "b.jsonl.gz").write_bytes(gzip.compress(CLEAN.read_bytes())[:200])
+    report = benign("good")
+    assert report.exit_code() == 3
+    assert report.exit_code(skip_errors=True) == 1
 
 
 def test_an_empty_benign_folder_is_no_success(tmp_path: Path) -> None:

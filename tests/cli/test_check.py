@@ -202,6 +202,14 @@ def test_every_format_says_which_checks_failed(tmp_path: Path) -> None:
     assert said["text"].startswith("FAILED  a.jsonl [latest]")
 
 
+def test_the_json_of_a_damaged_transcript_follows_the_schema(tmp_path: Path) -> None:
+    put(tmp_path, a_jsonl=LOOP.read_text(encoding="utf-8") + "{broken\n", a_expect_yaml=MEETS)
+    code, out, _ = run("--format", "json")
+    data = json.loads(out)
+    jsonschema.validate(data, load("check"))
+    assert (code, data["checks"][0]["counts"]["problems"]) == (0, 1)
+
+
 def test_nothing_of_a_hostile_transcript_is_printed_raw(tmp_path: Path) -> None:
     put(tmp_path, a_jsonl=FIXTURES / "hostile" / "escapes.jsonl", a_expect_yaml="expect: {none: true}")
     for name in ("text", "json", "junit", "sarif", "gitlab", "tap", "markdown", "github"):
