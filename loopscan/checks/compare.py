@@ -7,7 +7,17 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from loopscan.checks.marks import FoundMark, Row, changes, expected_rows, found_marks, pattern_words, title, words
+from loopscan.checks.marks import (
+    FoundMark,
+    Row,
+    changes,
+    expected_rows,
+    found_marks,
+    pattern_words,
+    sizes,
+    title,
+    words,
+)
 from loopscan.checks.reasons import why_found, why_missing
 from loopscan.checks.schema import AtLeast, AtMost, Counts, Expect, First, NotReached, Pattern, RunIs, Snapshot
 from loopscan.marks import Level
@@ -27,6 +37,8 @@ class Difference:
 
     rule: str
     """``unexpected_mark``, ``missing_mark``, ``changed_mark`` or ``failed_assertion``."""
+    about: str
+    """The mark in a few words, or the assertion: what stays the same while numbers change."""
     sentence: str
     """What is wrong, in one line."""
     expected: str | None = None
@@ -37,8 +49,10 @@ class Difference:
     run: int | None = None
     batch: int | None = None
     """Of a mark: the one at which it is, or was expected."""
+    source: str | None = None
+    """The transcript that the session is in."""
     line: int | None = None
-    """In the transcript, where that is known."""
+    """In the source, where that is known."""
 
 
 def compare(report: Report, snapshot: Snapshot | None, expect: Expect | None) -> list[Difference]:
@@ -77,7 +91,7 @@ def _snapshot(expected: list[Row], found: list[FoundMark], report: Report) -> It
     lacking.reverse()
     if not extra and not lacking:
         if [_key(row) for row in expected] != [_key(mark.row) for mark in found]:
-            yield Difference("changed_mark", "the marks are the same, but in another order")
+            yield Difference("changed_mark", "order", "the marks are the same, but in another order")
         return
     twins = _twins(lacking, extra)
     for row in lacking:
@@ -108,6 +122,7 @@ def _loop(row: Row) -> Hashable:
 def _missing(row: Row, report: Report) -> Difference:
     return Difference(
         "missing_mark",
+        title(row),
         f"missing: {title(row)}",
         expected=words(row),
         found="no such mark",
@@ -119,17 +134,8 @@ def _missing(row: Row, report: Report) -> Difference:
 
 
 def _unexpected(mark: FoundMark, report: Report) -> Difference:
-    return Difference(
-        "unexpected_mark",
-        f"unexpected: {title(mark.row)}",
-        expected="no such mark",
-        found=words(mark.row),
-        why=why_found(mark, report),
-        session=mark.session.session,
-        run=mark.run.run,
-        batch=mark.mark.batch,
-        line=mark.mark.where.line or None,
-    )
+    what = title(mark.row)
+    return _at(mark, report, "unexpected_mark", what, f"unexpected: {what}", "no such mark", words(mark.row))
 
 
 def _changed(row: Row, mark: FoundMark, report: Report) -> Difference:
@@ -139,16 +145,25 @@ def _changed(row: Row, mark: FoundMark, report: Report) -> Difference:
         expected = " · ".join([expected, *(f"{name} {before}" for name, before, _ in changed)])
         found = " · ".join([found, *(f"{name} {after}" for name, _, after in changed)])
     told = ", ".join(f"{name} {before} → {after}" for name, before, after in changed[:_CHANGES])
+    return _at(mark, report, "changed_mark", title(row), f"changed: {title(row)}: {told}", expected, found)
+
+
+def _at(
+    mark: FoundMark, report: Report, rule: str, about: str, sentence: str, expected: str, found: str
+) -> Difference:
+    """Return a difference that is seen at a mark of the replay."""
     return Difference(
-        "changed_mark",
-        f"changed: {title(row)}: {told}",
-        expected=expected,
-        found=found,
-        why=why_found(mark, report),
-        session=mark.session.session,
-        run=mark.run.run,
-        batch=mark.mark.batch,
-        line=mark.mark.where.line or None,
+        rule,
+        about,
+        sentence,
+        expected,
+        found,
+        why_found(mark, report),
+        mark.session.session,
+        mark.run.run,
+        mark.mark.batch,
+        mark.session.source,
+        mark.mark.where.line or None,
     )
 
 
@@ -177,20 +192,11 @@ def _assertions(expect: Expect, found: list[FoundMark], report: Report) -> Itera
 def _exact(patterns: list[Pattern], found: list[FoundMark], report: Report) -> Iterator[Difference]:
     for number, (pattern, mark) in enumerate(zip(patterns, found, strict=False), 1):
         if not mark.meets(pattern):
-            yield Difference(
-                "changed_mark",
-                f"exact: mark {number} is another one",
-                pattern_words(pattern),
-                words(mark.row),
-                why_found(mark, report),
-                mark.session.session,
-                mark.run.run,
-                line=mark.mark.where.line or None,
-            )
+            sentence = f"exact: mark {number} is another one"
+            yield _at(mark, report, "changed_mark", "exact", sentence, pattern_words(pattern), words(mark.row))
     for number, pattern in enumerate(patterns[len(found) :], len(found) + 1):
-        yield Difference(
-            "missing_mark", f"exact: mark {number} is missing", pattern_words(pattern), "no further mark"
-        )
+        sentence = f"exact: mark {number} is missing"
+        yield Difference("missing_mark", "exact", sentence, pattern_words(pattern), "no further mark")
     for mark in found[len(patterns) :]:
         yield _unexpected(mark, report)
 
@@ -206,6 +212,7 @@ def _at_least(least: AtLeast, found: list[FoundMark]) -> Iterator[Difference]:
     if count < least.times:
         yield Difference(
             "failed_assertion",
+            "at_least",
             f"at_least: {counted(count, 'mark')} instead of {least.times}",
             f"at least {least.times}: {pattern_words(least)}",
             str(count),
@@ -216,15 +223,14 @@ def _at_most(most: AtMost, found: list[FoundMark], report: Report) -> Iterator[D
     met = [mark for mark in found if mark.meets(most)]
     if len(met) > most.times:
         over = met[most.times]
-        yield Difference(
+        yield _at(
+            over,
+            report,
             "failed_assertion",
+            "at_most",
             f"at_most: {counted(len(met), 'mark')} instead of {most.times}",
             f"at most {most.times}: {pattern_words(most)}",
             f"{len(met)}; the first beyond is {words(over.row)}",
-            why_found(over, report),
-            over.session.session,
-            over.run.run,
-            line=over.mark.where.line or None,
         )
 
 
@@ -234,18 +240,11 @@ def _first(first: First, found: list[FoundMark], report: Report) -> Iterator[Dif
 
     mark = next((mark for mark in found if counts(mark)), None)
     if mark is None:
-        yield Difference("failed_assertion", "first: there is no such mark", pattern_words(first), "no such mark")
+        sentence = "first: there is no such mark"
+        yield Difference("failed_assertion", "first", sentence, pattern_words(first), "no such mark")
     elif not mark.meets(first):
-        yield Difference(
-            "failed_assertion",
-            "first: the first mark is another one",
-            pattern_words(first),
-            words(mark.row),
-            why_found(mark, report),
-            mark.session.session,
-            mark.run.run,
-            line=mark.mark.where.line or None,
-        )
+        sentence = "first: the first mark is another one"
+        yield _at(mark, report, "failed_assertion", "first", sentence, pattern_words(first), words(mark.row))
 
 
 def _outcomes(wanted: RunIs, report: Report) -> Iterator[Difference]:
@@ -261,16 +260,19 @@ def _outcomes(wanted: RunIs, report: Report) -> Iterator[Difference]:
                 end = next((mark for mark in reversed(run.marks) if mark.kind == run.outcome), None)
                 yield Difference(
                     "failed_assertion",
+                    "outcomes",
                     f"outcomes: run {run.run} came to another end",
                     " or ".join(wanted.outcome),
                     run.outcome,
                     shown(end.message, 400) if end is not None else None,
                     session.session,
                     run.run,
+                    source=session.source,
                     line=end.where.line or None if end is not None else None,
                 )
     if not met:
-        yield Difference("failed_assertion", "outcomes: there is no such run", " or ".join(wanted.outcome), "no run")
+        sentence = "outcomes: there is no such run"
+        yield Difference("failed_assertion", "outcomes", sentence, " or ".join(wanted.outcome), "no run")
 
 
 def _figures(wanted: NotReached, report: Report) -> Iterator[Difference]:
@@ -281,6 +283,7 @@ def _figures(wanted: NotReached, report: Report) -> Iterator[Difference]:
             within = f" within {figure.within}" if figure.within is not None else ""
             yield Difference(
                 "failed_assertion",
+                f"not_reached {name}",
                 f"not_reached: {found[name]:,} {name}",
                 f"{name} {figure.value:,.10g}{within}",
                 f"{name} {found[name]:,}",
@@ -288,18 +291,14 @@ def _figures(wanted: NotReached, report: Report) -> Iterator[Difference]:
 
 
 def _counts(report: Report, wanted: Counts | Snapshot) -> Iterator[Difference]:
-    found = {
-        "sessions": len(report.sessions),
-        "runs": sum(len(session.runs) for session in report.sessions),
-        "calls": sum(session.calls for session in report.sessions),
-        "problems": report.problems,
-    }
+    found = {**sizes(report), "problems": report.problems}
     why = damage(report) or "the transcript is another one, or it is read in another way"
     for name, count in found.items():
         expected: int | None = getattr(wanted, name, None)
         if expected is not None and expected != count:
             yield Difference(
                 "failed_assertion",
+                f"counts {name}",
                 f"the transcript has {counted(count, name[:-1])}, not {expected}",
                 f"{name} {expected}",
                 f"{name} {count}",

@@ -58,12 +58,19 @@ def expected_rows(snapshot: Snapshot) -> list[Row]:
     ]
 
 
-def snapshot_of(report: Report) -> dict[str, Any]:
-    """Return what a snapshot says of ``report``."""
+def sizes(report: Report) -> dict[str, int]:
+    """Return how many sessions, runs and calls were replayed."""
     return {
         "sessions": len(report.sessions),
         "runs": sum(len(session.runs) for session in report.sessions),
         "calls": sum(session.calls for session in report.sessions),
+    }
+
+
+def snapshot_of(report: Report) -> dict[str, Any]:
+    """Return what a snapshot says of ``report``."""
+    return {
+        **sizes(report),
         **({"problems": report.problems} if report.problems else {}),
         "marks": [found.row for found in found_marks(report)],
     }

@@ -125,6 +125,7 @@ def _checked(checked: Checked) -> dict[str, Any]:
                 "why": each.why,
                 "session": each.session,
                 "run": each.run,
+                "source": each.source,
                 "line": each.line,
             }
             for each in checked.differences

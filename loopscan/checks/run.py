@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -115,7 +116,7 @@ class _Check:
             return Checked(task, _case(task, Status.PASSED), (), counts, stale, notes=idle)
         more = f" (and {len(differences) - 1} more)" if len(differences) > 1 else ""
         reason, text = differences[0].sentence + more, self._told(task, differences)
-        case = _case(task, Status.FAILED, reason, text, _findings(task, differences))
+        case = _case(task, Status.FAILED, reason, text, tuple(_findings(task, differences)))
         return Checked(task, case, tuple(differences), counts, stale, FAILED, idle)
 
     def killed(self, task: Task) -> Checked:
@@ -152,7 +153,6 @@ def told(differences: Sequence[Difference], report: Report, *, previews: bool) -
     from loopscan.reports.base import Options
     from loopscan.reports.text import timeline_text
 
-    sources = {session.session: session.source for session in report.sessions}
     lines: list[str] = []
     before: str | None = None
     shown = list(differences[:MOST_TOLD])
@@ -164,8 +164,7 @@ def told(differences: Sequence[Difference], report: Report, *, previews: bool) -
         lines.append(difference.sentence + (f" ×{alike + 1}, to #{last.batch}" if last is not None else ""))
         why = "as above" if difference.why is not None and difference.why == before else difference.why
         before = difference.why
-        source = sources.get(difference.session or "")
-        at = f"{clean(source)}:{difference.line}" if source is not None and difference.line is not None else None
+        at = None if difference.line is None else f"{clean(difference.source or '')}:{difference.line}"
         parts = (("expected", difference.expected), ("found", difference.found), ("at", at), ("why", why))
         lines += [f"  {name:<8}  {words}" for name, words in parts if words]
     if len(differences) > MOST_TOLD:
@@ -218,7 +217,7 @@ def _expected(differences: Iterable[Difference]) -> dict[tuple[str, int], dict[i
 
 def failed(task: Task, rule: str, sentence: str, code: int = FAILED, status: Status = Status.FAILED) -> Checked:
     """Return what is said of a check that failed as a whole, for one reason."""
-    finding = _finding(task, rule, sentence, None, Counter())
+    finding = Finding(rule, Severity.ERROR, sentence, _place(task), _digest(task, rule))
     return Checked(task, _case(task, status, sentence, findings=(finding,)), code=code)
 
 
@@ -232,17 +231,18 @@ def _place(task: Task) -> Place:
     return Place(task.transcript) if task.file is None else Place(task.file, task.spot.line)
 
 
-def _findings(task: Task, differences: list[Difference]) -> tuple[Finding, ...]:
-    seen: Counter[tuple[str, ...]] = Counter()
-    return tuple(
-        _finding(task, each.rule, f"{each.sentence}: {each.why}" if each.why else each.sentence, each.line, seen)
-        for each in differences
-    )
+def _findings(task: Task, differences: list[Difference]) -> Iterator[Finding]:
+    """Yield a finding for each difference; those about the same are told apart by their order."""
+    seen: Counter[tuple[str | None, ...]] = Counter()
+    for each in differences:
+        message = f"{each.sentence}: {each.why}" if each.why else each.sentence
+        place = Place(each.source, each.line) if each.source is not None and each.line is not None else _place(task)
+        about = (each.about, each.session)
+        seen[each.rule, *about] += 1
+        number = seen[each.rule, *about]
+        yield Finding(each.rule, Severity.ERROR, message, place, _digest(task, each.rule, *about, number))
 
 
-def _finding(task: Task, rule: str, message: str, line: int | None, seen: Counter[tuple[str, ...]]) -> Finding:
-    """Return a finding; ``seen`` counts those of the check that say the same."""
-    key = (task.transcript, task.name, rule, message)
-    seen[key] += 1
-    place = _place(task) if line is None else Place(task.transcript, line)
-    return Finding(rule, Severity.ERROR, message, place, digest("check", *key, seen[key]))
+def _digest(task: Task, rule: str, *about: str | int | None) -> str:
+    """Return the fingerprint of what is wrong with a check, however its transcript was named."""
+    return digest("check", os.path.relpath(task.transcript), task.name, rule, *about)

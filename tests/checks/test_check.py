@@ -200,6 +200,24 @@ def test_lines_that_cannot_be_used_are_said(tmp_path: Path) -> None:
     assert check(["a.jsonl"]).exit_code() == 1
 
 
+def test_a_finding_leads_to_the_transcript_that_it_is_in(tmp_path: Path) -> None:
+    put(tmp_path, a_jsonl=CLEAN, b_jsonl=LOOP, x_expect_yaml="transcript: [a.jsonl, b.jsonl]\nexpect: {none: true}")
+    (case,) = check(["."]).cases
+    assert {finding.place.path for finding in case.findings} == {"b.jsonl"}
+    assert "  at        b.jsonl:" in case.text
+
+
+def test_fingerprints_do_not_depend_on_how_a_path_is_named_or_on_numbers(tmp_path: Path) -> None:
+    put(tmp_path, a_jsonl=LOOP, a_expect_yaml="expect: {none: true}")
+
+    def prints(path: str, over: Settings) -> list[str]:
+        return [finding.fingerprint for finding in check([path], over=over).cases[0].findings]
+
+    plain = prints(".", Settings(ruleset="2026.6"))
+    assert prints(str(tmp_path), Settings(ruleset="2026.6")) == plain
+    assert len(set(plain)) == len(plain) > 3
+
+
 def test_names_that_mean_something_to_a_replay_are_files_here(tmp_path: Path) -> None:
     for name in ("-", "@x.jsonl"):
         (tmp_path / name).write_text(LOOP.read_text(encoding="utf-8"), encoding="utf-8")
