@@ -125,8 +125,8 @@ def in_order(
     """Yield what ``work`` makes of each task, in their order, in up to ``jobs`` processes.
 
     Tasks that are to be done ``here`` are done in this process. Where a process was killed, the tasks that are left
-    get a process of their own each, and ``killed`` answers for one that loses it again. A process takes ``at_once``
-    tasks at a time.
+    get a process of their own each, and ``killed`` answers for one that loses it again. A process takes up to
+    ``at_once`` tasks at a time, and fewer where some would be left without.
     """
     apart = [not here(task) for task in tasks]
     workers = min(jobs, sum(apart))
@@ -138,7 +138,7 @@ def in_order(
     try:
         with make(workers) as pool:
             away = (task for task, leaves in zip(tasks, apart, strict=True) if leaves)
-            answers = pool.map(work, away, chunksize=at_once)
+            answers = pool.map(work, away, chunksize=max(1, min(at_once, sum(apart) // (4 * workers))))
             for task, leaves in zip(tasks, apart, strict=True):
                 yield next(answers) if leaves else work(task)
                 finished += 1

@@ -7,11 +7,12 @@ import io
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopscan.pool import belief, families, work_on
+from loopscan.pool import belief, families, in_order, work_on
 from loopscan.transcripts.discover import Discovery, Found, discover
 from loopscan.transcripts.reader import Source
 
@@ -80,3 +81,30 @@ def test_the_first_by_rank_gives_what_all_of_a_family_hold_and_strangers_give_th
     expected = [("copy", "live"), ("alone", None), ("live", None), ("other", None)]
     for jobs in (1, 3):
         assert list(work_on(Discovery(found), Given(), jobs)) == expected
+
+
+class Pool:
+    """Does the tasks in this process, and remembers how many a process would have taken at a time."""
+
+    def __init__(self) -> None:
+        self.at_once: list[int] = []
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def map(self, work: Any, tasks: Any, chunksize: int) -> Any:
+        self.at_once.append(chunksize)
+        return map(work, tasks)
+
+
+@given(st.integers(2, 200), st.integers(2, 16), st.integers(1, 8))
+def test_tasks_go_together_only_where_every_process_has_some(tasks: int, jobs: int, at_once: int) -> None:
+    pool: Any = Pool()
+    made = in_order(range(tasks), abs, abs, jobs, pool_of=lambda workers: pool, at_once=at_once)
+    assert list(made) == list(range(tasks))
+    (taken,) = pool.at_once
+    assert 1 <= taken <= at_once
+    assert taken == 1 or taken * 4 * min(jobs, tasks) <= tasks

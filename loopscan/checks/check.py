@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from loopscan.checks.benign import check_benign
 from loopscan.checks.document import read
-from loopscan.checks.find import Found, find
+from loopscan.checks.find import find
 from loopscan.checks.last import failed_last_time, remember
 from loopscan.checks.marks import written
 from loopscan.checks.mistakes import Mistake, Mistakes
@@ -62,6 +62,7 @@ def check(
     found = find(paths, over=over, strict=strict)
     folders = list({folder.key: folder for folder in (*found.benign, *benign)}.values())
     report = CheckReport(mistakes=found.mistakes, missing=found.missing)
+    known = len(found.tasks) + len(folders)
     tasks = [task for task in found.tasks if _chosen(task.id, only)]
     folders = [folder for folder in folders if _chosen(folder.folder, only)]
     before = _before(report, needed=rerun)
@@ -81,12 +82,12 @@ def check(
         report.notes.append("assertions are written by hand, and --update leaves them: it rewrites snapshots alone")
     report.notes += dict.fromkeys(note for each in report.checked for note in each.notes)
     report.notes += found.notes
-    if not (report.checked or report.mistakes or report.missing or allow_empty):
-        report.checked.append(_nothing(found, paths, only))
     try:
         remember(report.checked, before)
     except UsageError as error:
         report.notes.append(f"{error}: --rerun will not know what failed")
+    if not (report.checked or report.mistakes or report.missing or allow_empty):
+        report.checked.append(_nothing(known, found.untold, paths, only))
     return report
 
 
@@ -133,14 +134,14 @@ def _refuse_contradiction(tasks: Iterable[Task]) -> None:
             )
 
 
-def _nothing(found: Found, paths: Sequence[str], only: Sequence[str]) -> Checked:
-    """Return the failure of a command that had nothing to check."""
+def _nothing(known: int, untold: int, paths: Sequence[str], only: Sequence[str]) -> Checked:
+    """Return the failure of a command that had nothing to check, of ``known`` checks and benign folders."""
     where = ", ".join(clean(path, 80) for path in paths[:3])
     task = Task(paths[0] if paths else ".", (), "nothing to check", {})
     rule, code = "no_expectation", FAILED
-    if found.tasks:
-        what = f"none of {len(found.tasks)} checks meets --only {' '.join(only)}; -v lists them all"
-    elif found.untold:
+    if known:
+        what = f"none of {known} checks meets --only {' '.join(only)}; -v lists them all"
+    elif untold:
         what = f"nothing says what the transcripts in {where} must meet: --strict --update writes snapshots"
     else:
         what = f"no transcript and no expectation found in {where}"

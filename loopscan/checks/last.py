@@ -36,6 +36,14 @@ def failed_last_time(folder: Path = FOLDER) -> frozenset[str]:
     return frozenset(known)
 
 
+def _is_there(key: str) -> bool:
+    """Tell whether there still is what a key is of: its first part is a path; see :attr:`Task.key`."""
+    try:
+        return Path(orjson.loads(key)[0]).exists()
+    except (ValueError, LookupError, TypeError):
+        return False  # it was written by something else
+
+
 def remember(checked: Iterable[Checked], before: Set[str], folder: Path = FOLDER) -> None:
     """Remember which checks failed; those that were not made now stay what they were ``before``.
 
@@ -44,7 +52,8 @@ def remember(checked: Iterable[Checked], before: Set[str], folder: Path = FOLDER
     made: dict[str, int] = {}
     for each in checked:
         made[each.task.key] = made.get(each.task.key, 0) or each.code
-    failed = sorted({each for each in before if each not in made} | {each for each, code in made.items() if code})
+    kept = {each for each in before if each not in made and _is_there(each)}
+    failed = sorted(kept | {each for each, code in made.items() if code})
     if not failed and not folder.exists():
         return
     try:

@@ -75,7 +75,6 @@ def run(
     ``previews`` shows shortened, masked arguments in timelines; with ``update`` a stale snapshot does not fail;
     ``debug`` lets unforeseen exceptions through.
     """
-    _plan.cache_clear()  # configurations may have changed since the last time
     work = _Check(previews, update, debug)
     return in_order(tasks, work, work.killed, jobs, at_once=_AT_ONCE)
 
@@ -90,7 +89,7 @@ class _Check:
 
     def __call__(self, task: Task) -> Checked:
         unsaid = task.fault is not None and task.fault.rule == "no_expectation"
-        if task.fault is not None and not (unsaid and task.snapshots) and not (unsaid and task.skip is not None):
+        if task.fault is not None and not (unsaid and (task.snapshots or task.skip is not None)):
             return failed(task, task.fault.rule, task.fault.sentence)
         if task.skip is not None:
             return Checked(task, _case(task, Status.SKIPPED, task.skip))
@@ -190,12 +189,22 @@ def _expects_none(task: Task) -> bool:
 def planned(task: Task, *, previews: bool) -> Plan:
     """Return the replay of a task. Raises :class:`UsageError` and :class:`ConfigError` for settings without sense."""
     settings = {**task.settings, "ruleset": task.settings.get("ruleset", DEFAULT_RULESET)}
-    return replace(_plan(json.dumps(settings, sort_keys=True), previews), paths=list(map(Path, task.paths)))
+    stamp = _stamp(settings["config"]) if "config" in settings else None
+    return replace(_plan(json.dumps(settings, sort_keys=True), stamp, previews), paths=list(map(Path, task.paths)))
+
+
+def _stamp(path: str) -> tuple[str, int, int] | None:
+    """Return what tells one state of a configuration from another; nothing where there is none."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 - as often as there are checks
+    except OSError:
+        return None
+    return os.path.realpath(path), found.st_mtime_ns, found.st_size
 
 
 @lru_cache(maxsize=64)
-def _plan(settings: str, previews: bool) -> Plan:
-    """Return a plan without paths: checks share their settings (in JSON), which may have to be read from a file."""
+def _plan(settings: str, stamp: object, previews: bool) -> Plan:
+    """Return a plan without paths: checks share their settings (in JSON), and the configuration in its state then."""
     return plan([], find_config=False, previews=previews, **keywords(json.loads(settings)))
 
 

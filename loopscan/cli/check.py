@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -100,6 +100,7 @@ def check(
 ) -> None:
     """Check transcripts against what they must meet: x.jsonl against x.expect.yaml."""
     done: list[Checked] = []
+    read: list[SourceReport] = []
     code = 0
     try:
         from loopscan.checks.baseline.check import check_baseline
@@ -112,24 +113,22 @@ def check(
         ready = prepare(asked_for(format_, outputs or ()), CHECK_FORMATS)
         summary = summary_file() if job_summary else None
         over = settings_over(ruleset, config, agent, settings, mode, scope)
+        alike: dict[str, Any] = {
+            "over": over,
+            "update": update,
+            "allow_empty": allow_empty,
+            "jobs": jobs,
+            "previews": not no_previews,
+            "debug": debug,
+        }
         if baseline is not None:
             refuse_beside_baseline(
                 diff=diff, only=only, rerun=rerun, strict=strict, benign=benign, max_warnings=max_warnings is not None
             )
-            read: list[SourceReport] = []
+            today = datetime.now(UTC).date()
             with progress_of("replaying", read, shown=not quiet) as replayed:
                 report = check_baseline(
-                    paths or ["."],
-                    baseline,
-                    datetime.now(UTC).date(),
-                    over=over,
-                    update=update,
-                    skip_errors=skip_errors,
-                    allow_empty=allow_empty,
-                    jobs=jobs,
-                    previews=not no_previews,
-                    progress=replayed,
-                    debug=debug,
+                    paths or ["."], baseline, today, skip_errors=skip_errors, progress=replayed, **alike
                 )
         else:
             if max_warnings is not None and not benign:
@@ -139,18 +138,13 @@ def check(
             with progress_of("checking", done, shown=not quiet, what="checks") as progress:
                 report = run(
                     paths or ([] if folders else ["."]),
-                    over=over,
                     benign=folders,
                     only=only or (),
                     rerun=rerun,
                     strict=strict,
-                    update=update,
                     diff=diff,
-                    allow_empty=allow_empty,
-                    jobs=jobs,
-                    previews=not no_previews,
                     progress=progress,
-                    debug=debug,
+                    **alike,
                 )
         code = report.exit_code(skip_errors=skip_errors)
         for line in remarks(report):
@@ -160,14 +154,14 @@ def check(
             append_summary(report, summary, looks)
         write_all(report, ready, looks)
     except KeyboardInterrupt:
-        say(f"interrupted after {len(done)} checks")
+        say(f"interrupted after {len(done)} checks" if baseline is None else f"interrupted after {len(read)} sources")
         raise typer.Exit(INTERRUPTED) from None
     except BrokenPipeError:
         quiet_stdout()
     raise typer.Exit(code)
 
 
-def refuse_in_ci(environment: dict[str, str] | os._Environ[str]) -> None:
+def refuse_in_ci(environment: Mapping[str, str]) -> None:
     """Raise :class:`UsageError` where the environment says that this is CI: what it finds must not become right."""
     if environment.get("CI", "").strip().lower() not in {"", "0", "false", "no"}:
         raise UsageError(
@@ -179,8 +173,9 @@ def refuse_beside_baseline(**given: object) -> None:
     """Raise :class:`UsageError` for an option that is about expectations, where there are none."""
     for name, value in given.items():
         if value:
+            option = name.replace("_", "-")
             raise UsageError(
-                f"--{name} is about expectations and has no effect with --baseline: leave one of them out"
+                f"--{option} is about expectations and has no effect with --baseline: leave one of them out"
             )
 
 
@@ -212,9 +207,8 @@ def settings_over(
     try:
         return Model.model_validate({name: value for name, value in given.items() if value is not None})
     except ValidationError as error:
-        raise UsageError(
-            f"--set takes true, false or whole numbers here ({error.error_count()} of them is wrong)"
-        ) from error
+        names = ", ".join(dict.fromkeys(str(each["loc"][1]) for each in error.errors() if len(each["loc"]) > 1))
+        raise UsageError(f"--set {names}: must be true, false or a whole number here") from error
 
 
 def remarks(report: CheckReport) -> Iterator[str]:

@@ -318,6 +318,31 @@ def test_one_file_that_cannot_be_written_does_not_stop_the_others(tmp_path: Path
     assert report.exit_code() == 2
 
 
+def test_what_is_gone_and_what_was_nothing_is_not_remembered(tmp_path: Path) -> None:
+    check(["."])
+    assert not (tmp_path / ".loopscan_cache").exists()
+    put(
+        tmp_path,
+        a_jsonl=LOOP,
+        a_expect_yaml="expect: {none: true}",
+        b_jsonl=LOOP,
+        b_expect_yaml="expect: {none: true}",
+    )
+    check(["."])
+    for name in ("a.jsonl", "a.expect.yaml"):
+        (tmp_path / name).unlink()
+    check(["."])
+    assert len(json.loads((tmp_path / ".loopscan_cache" / "failed-checks.json").read_text())) == 1
+
+
+def test_a_configuration_that_changes_is_read_again(tmp_path: Path) -> None:
+    put(tmp_path, a_jsonl=LOOP, a_expect_yaml="ruleset: 2026.6\nconfig: c.json\nexpect: {first: {count: 10}}")
+    put(tmp_path, c_json='{"tools": {"loopDetection": {"enabled": true}}}')
+    assert check(["."]).exit_code() == 0
+    put(tmp_path, c_json='{"tools": {"loopDetection": {"enabled": false}}}')
+    assert check(["."]).exit_code() == 1
+
+
 def test_nothing_is_left_behind_where_nothing_fails(tmp_path: Path) -> None:
     put(tmp_path, a_jsonl=LOOP, a_expect_yaml=MEETS)
     check(["."])

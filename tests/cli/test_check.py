@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -149,6 +150,37 @@ def test_a_baseline_lets_known_marks_pass_and_new_ones_fail(tmp_path: Path) -> N
     assert code == 0
     assert "4 marks taken in" in out
     assert "4 marks dropped" in out
+
+
+def test_a_baseline_that_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+    put(tmp_path, logs__a_jsonl=LOOP)
+    os.mkfifo(tmp_path / "b.json")
+    code, _, err = run("--baseline", "b.json", "logs")
+    assert (code, err) == (2, "loopscan: error: cannot read the baseline b.json: not a regular file\n")
+
+
+def test_a_baseline_that_is_not_rewritten_is_said(tmp_path: Path) -> None:
+    put(tmp_path, logs__a_jsonl=LOOP)
+    run("--baseline", "b.json", "--update", "logs")
+    code, out, _ = run("--baseline", "b.json", "--update", "logs", "gone")
+    assert code == 3
+    assert "updated: not written, since not everything could be read\n" in out
+
+
+def test_what_is_wrong_with_options_names_them_as_they_are_written(tmp_path: Path) -> None:
+    put(tmp_path, a_jsonl=LOOP, a_expect_yaml=MEETS)
+    assert "--max-warnings is about" in run("--baseline", "b.json", "--max-warnings", "1")[2]
+    _, _, err = run("--set", "warningThreshold=1.5", "--set", "criticalThreshold=null")
+    assert err == (
+        "loopscan: error: --set warningThreshold, criticalThreshold: must be true, false or a whole number here\n"
+    )
+
+
+def test_only_that_meets_no_benign_folder_is_said(tmp_path: Path) -> None:
+    put(tmp_path, good__a_jsonl=CLEAN)
+    code, _, err = run("--benign", "good", "--only", "zzz")
+    assert code == 1
+    assert "none of 1 checks meets --only zzz" in err
 
 
 def test_a_baseline_is_not_met_by_nothing(tmp_path: Path) -> None:

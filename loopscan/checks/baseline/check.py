@@ -69,8 +69,9 @@ def check_baseline(
             made.updated.append(str(file))
             made.facts["updated"] = "; ".join(words.changes(known, after)) or "nothing that counts"
         known = after
+    elif update:
+        made.facts["updated"] = "not written, since not everything could be read"
     if known is None:
-        made.facts["baseline"] = "not written, since not everything could be read"
         return made
     judged = judge(report, known, today)
     if skip_errors:

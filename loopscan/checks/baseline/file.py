@@ -6,6 +6,7 @@ from transcripts: messages show them neutralised.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -25,6 +26,7 @@ from loopscan.marks import Detector, Kind, Level
 from loopscan.policy import member, quoted, shown
 from loopscan.reports.encode import encode
 from loopscan.sanitize import clean
+from loopscan.transcripts.places import open_file
 from loopscan.wholefile import whole_file
 
 SCHEMA: Final = "loopscan.baseline/1"
@@ -66,7 +68,10 @@ def load(path: str | os.PathLike[str]) -> Baseline:
     """
     name = clean(os.fspath(path))
     try:
-        data = Path(path).read_bytes()
+        if Path(path).is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        with open_file(path) as stream:
+            data = stream.readall()
     except FileNotFoundError:
         raise NoBaselineError(f"there is no baseline {name}; {_UPDATE} makes it") from None
     except (OSError, ValueError) as error:  # ValueError: a null byte in the path
