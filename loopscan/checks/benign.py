@@ -9,7 +9,7 @@ from dataclasses import replace
 from loopscan.checks.compare import damage
 from loopscan.checks.marks import FoundMark, found_marks, words
 from loopscan.checks.reasons import why_found
-from loopscan.checks.run import FAILED, SENSELESS, UNREADABLE, Checked, failed, planned
+from loopscan.checks.run import FAILED, SENSELESS, Checked, failed, planned, unreadable
 from loopscan.checks.tasks import BenignFolder, Task, label
 from loopscan.errors import LoopscanError
 from loopscan.findings import Case, Finding, Place, Severity, Status
@@ -36,24 +36,22 @@ def check_benign(folder: BenignFolder, *, jobs: int = 1, previews: bool = True, 
         if debug:
             raise
         return [failed(task, "bad_expectation", clean(str(error)), SENSELESS, Status.ERROR)]
-    checked = [
-        failed(task, "unreadable_transcript", complaint, UNREADABLE, Status.ERROR)
-        for complaint in report.complaints()
-    ]
+    checked = [unreadable(task, complaint) for complaint in report.complaints()]
     if not report.sessions and not checked:
         what = f"no session was found in {clean(folder.folder)}"
-        return [failed(task, "unreadable_transcript", what, UNREADABLE, Status.ERROR)]
+        return [unreadable(task, what)]
     seen: Counter[Content] = Counter()
     by_session: dict[int, list[FoundMark]] = {}
-    for mark in found_marks(report):
+    marks = found_marks(report)
+    for mark in marks:
         by_session.setdefault(id(mark.session), []).append(mark)
     checked += [
         _session(task, each, by_session.get(id(each), []), report, previews, seen) for each in report.sessions
     ]
-    notes = [words for words in (damage(report), copied(report.sources)) if words]
+    notes = [note for note in (damage(report), copied(report.sources)) if note]
     if notes:
         checked[0] = replace(checked[0], notes=tuple(f"{clean(folder.folder)}: {note}" for note in notes))
-    return [*checked, _warnings(task, report, folder.max_warnings)] if report.sessions else checked
+    return [*checked, _warnings(task, marks, folder.max_warnings)] if report.sessions else checked
 
 
 def _session(
@@ -92,9 +90,9 @@ def _findings(
         yield Finding(mark.mark.detector.value, severity, message, place, fingerprint)
 
 
-def _warnings(task: Task, report: Report, most: int) -> Checked:
+def _warnings(task: Task, marks: list[FoundMark], most: int) -> Checked:
     """Return the check of the warnings of the whole folder."""
-    found = [mark for mark in found_marks(report) if mark.mark.level is Level.WARNING]
+    found = [mark for mark in marks if mark.mark.level is Level.WARNING]
     own = replace(task, name=f"{task.name}: warnings")
     if len(found) <= most:
         reason = f"{len(found)} of at most {most}"

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from loopscan.checks.benign import check_benign
 from loopscan.checks.document import read
@@ -20,14 +20,12 @@ from loopscan.checks.report import CheckReport
 from loopscan.checks.run import FAILED, UNREADABLE, Checked, failed, run
 from loopscan.checks.schema import Settings
 from loopscan.checks.tasks import BenignFolder, Task
-from loopscan.checks.update import expectation_beside, new_file, rewritten
+from loopscan.checks.update import MOST_COMPARED, expectation_beside, new_file, rewritten
 from loopscan.errors import UsageError
 from loopscan.findings import Status
 from loopscan.sanitize import clean
 from loopscan.wholefile import whole_file
 
-#: Old lines times new ones that a difference is shown of.
-_MOST_COMPARED: Final = 4_000_000
 #: Called with each check that was made, and how many there are.
 Progress = Callable[[Checked, int], None]
 
@@ -190,8 +188,7 @@ def _texts(file: str, checked: list[Checked], over: Settings | None) -> tuple[st
     document = read(Path(file), file)
     old = document.text
     for each in checked:
-        text = rewritten(document, each.task.within, written(each.snapshot or {}))
-        document = document.again(text)
+        document = rewritten(document, each.task.within, written(each.snapshot or {}))
     return old, document.text
 
 
@@ -211,7 +208,7 @@ def _written(checked: Checked) -> Checked:
 
 
 def _diff(file: str, old: str, new: str) -> str:
-    if old.count("\n") * new.count("\n") > _MOST_COMPARED:
+    if old.count("\n") * new.count("\n") > MOST_COMPARED:
         return f"{old.count(chr(10)):,} lines before and {new.count(chr(10)):,} after are too many to compare"
     lines = difflib.unified_diff(old.splitlines(), new.splitlines(), f"a/{file}", f"b/{file}", lineterm="")
     return "\n".join(clean(line) for line in lines)

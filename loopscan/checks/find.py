@@ -100,6 +100,8 @@ class _Search:
         self._told: set[str] = set()
         """Transcripts that some task is about, by their real path."""
         self._listed = looked.names
+        self._below: dict[Path, list[Path]] = {}
+        """Files below a folder, as far as they were looked for."""
 
     def path(self, name: str) -> None:
         """Take in one path that was named."""
@@ -144,7 +146,7 @@ class _Search:
             folders[:] = sorted(name for name in folders if not name.startswith("."))
             here = Path(at)
             if own := self._files.of(here):
-                self._globs(own, None)
+                self._globs(own, here)
             for name in sorted(names):
                 if name.endswith(ENDINGS):
                     self._expectation(here / name)
@@ -193,8 +195,7 @@ class _Search:
             real = Path(os.path.realpath(path))
             return not told.isdisjoint(map(str, (real, *real.parents)))
 
-        below = [Path(folder, *parts) for folder in self._folders for parts in files_below(Path(folder))]
-        there = [path for path in below if not is_told(path)]
+        there = [path for folder in self._folders for path in self._files_in(Path(folder)) if not is_told(path)]
         if not there:
             return  # looking into files takes time
         found = discover(self._folders, on_error=unread)
@@ -305,24 +306,27 @@ class _Search:
 
     # -- files that count for a folder
 
-    def _globs(self, file: FolderFile, under: Path | None) -> None:
+    def _files_in(self, folder: Path) -> list[Path]:
+        if folder not in self._below:
+            self._below[folder] = [Path(folder, *parts) for parts in files_below(folder)]
+        return self._below[folder]
+
+    def _globs(self, file: FolderFile, under: Path) -> None:
         """Add what a file that counts for a folder says, as far as it is of what lies ``under`` a path."""
         for number, check in enumerate(file.file.checks or ()):
             self._add(self._globbed(file, number, check, under))
         for number, benign in enumerate(file.file.benign or ()):
             folder = joined(file.folder, benign.folder)
-            if _lies(folder, under) and self._first(file, "benign", number):
+            if (under == file.folder or _lies(folder, under)) and self._first(file, "benign", number):
                 self._found.benign.append(self._benign(folder, benign, file))
 
-    def _globbed(self, file: FolderFile, number: int, check: GlobCheck, under: Path | None) -> Iterator[Task]:
+    def _globbed(self, file: FolderFile, number: int, check: GlobCheck, under: Path) -> Iterator[Task]:
         within: tuple[object, ...] = ("checks", number)
         spot = file.document.spot(within)
-        if under is not None and under.is_file():
-            met = [under] if file.meets(under, check.transcripts, check.exclude) else []
-        else:
-            met = file.transcripts(check.transcripts, check.exclude)
+        candidates = [under] if under.is_file() else self._files_in(under)
+        met = [path for path in candidates if file.meets(path, check.transcripts, check.exclude)]
         for path in met:
-            if not _lies(path, under) or not self._first(file, number, os.path.realpath(path)):
+            if not self._first(file, number, os.path.realpath(path)):
                 continue
             settings = self._resolved(path.parent, file.place(check))
             skip = self._skip(settings)
@@ -340,7 +344,7 @@ class _Search:
                 skip=skip,
                 fault=None if check.expect.asserts() else Fault("bad_expectation", "it asserts nothing"),
             )
-        if not met and under is None and self._first(file, number, None):
+        if not met and under == file.folder and self._first(file, number, None):
             patterns = ", ".join(clean(pattern, 80) for pattern in check.transcripts)
             fault = Fault("unreadable_transcript", f"no file meets {patterns}")
             name = check.name or f"checks {number + 1}"
@@ -409,10 +413,8 @@ def _joined(outer: Expect | None, own: Expect | None) -> Expect | None:
     return joined if joined is not None and joined.asserts() else None
 
 
-def _lies(path: str | Path, under: Path | None) -> bool:
+def _lies(path: str, under: Path) -> bool:
     """Tell whether ``path`` is ``under``, or lies in it."""
-    if under is None:
-        return True
     real, top = Path(os.path.realpath(path)), Path(os.path.realpath(under))
     return top == real or top in real.parents
 

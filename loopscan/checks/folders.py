@@ -37,16 +37,8 @@ class FolderFile:
         """Return settings of this file with paths from where the command runs."""
         return placed(settings, self.folder)
 
-    def transcripts(self, patterns: list[str], exclude: list[str] | None) -> list[Path]:
-        """Return the files below the folder that meet one of ``patterns`` and none of ``exclude``, sorted."""
-        return [
-            self.folder.joinpath(*parts)
-            for parts in files_below(self.folder)
-            if _meets_any(parts, patterns) and not _meets_any(parts, exclude)
-        ]
-
     def meets(self, path: Path, patterns: list[str], exclude: list[str] | None) -> bool:
-        """Tell whether :meth:`transcripts` would have this file."""
+        """Tell whether a file meets one of ``patterns``, which count from the folder, and none of ``exclude``."""
         parts = Path(os.path.relpath(path, self.folder)).parts
         return _meets_any(parts, patterns) and not _meets_any(parts, exclude)
 

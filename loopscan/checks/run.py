@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final
 
@@ -103,7 +102,7 @@ class _Check:
         complaints = report.complaints()
         if complaints or not (report.sessions or _expects_none(task)):
             what = complaints[0] if complaints else f"{clean(task.transcript)}: no session was found in it"
-            return failed(task, "unreadable_transcript", what, UNREADABLE, Status.ERROR)
+            return unreadable(task, what)
         now = snapshot_of(report)
         counts = {**now, "marks": len(now["marks"])}
         differences = compare(report, None if self.update else task.snapshot, task.expect)
@@ -121,7 +120,7 @@ class _Check:
     def killed(self, task: Task) -> Checked:
         """Return what is said of a check whose process was killed."""
         what = f"{clean(task.transcript)}: the process that replayed it was killed (out of memory?)"
-        return failed(task, "unreadable_transcript", what, UNREADABLE, Status.ERROR)
+        return unreadable(task, what)
 
     def _told(self, task: Task, differences: list[Difference]) -> str:
         """Return the differences, and the timelines around them."""
@@ -154,17 +153,13 @@ def told(differences: Sequence[Difference], report: Report, *, previews: bool) -
 
     lines: list[str] = []
     before: str | None = None
-    shown = list(differences[:MOST_TOLD])
-    while shown:
-        difference = shown.pop(0)
-        alike = len(list(takewhile(lambda each, first=difference: _alike(first, each), shown)))  # type: ignore[misc]
-        last = shown[alike - 1] if alike else None
-        del shown[:alike]
-        lines.append(difference.sentence + (f" ×{alike + 1}, to #{last.batch}" if last is not None else ""))
-        why = "as above" if difference.why is not None and difference.why == before else difference.why
-        before = difference.why
-        at = None if difference.line is None else f"{clean(difference.source or '')}:{difference.line}"
-        parts = (("expected", difference.expected), ("found", difference.found), ("at", at), ("why", why))
+    for alike in _runs_of_alike(differences[:MOST_TOLD]):
+        first = alike[0]
+        lines.append(first.sentence + (f" ×{len(alike)}, to #{alike[-1].batch}" if len(alike) > 1 else ""))
+        why = "as above" if first.why is not None and first.why == before else first.why
+        before = first.why
+        at = None if first.line is None else f"{clean(first.source or '')}:{first.line}"
+        parts = (("expected", first.expected), ("found", first.found), ("at", at), ("why", why))
         lines += [f"  {name:<8}  {words}" for name, words in parts if words]
     if len(differences) > MOST_TOLD:
         lines.append(f"… and {len(differences) - MOST_TOLD} more differences")
@@ -174,10 +169,18 @@ def told(differences: Sequence[Difference], report: Report, *, previews: bool) -
     return "\n".join(lines)
 
 
-def _alike(first: Difference, other: Difference) -> bool:
-    """Tell whether ``other`` is one more of the marks of a loop that nobody expects."""
-    place, same = (other.session, other.run), (first.rule, first.sentence) == (other.rule, other.sentence)
-    return other.rule == "unexpected_mark" and same and (first.session, first.run) == place
+def _runs_of_alike(differences: Sequence[Difference]) -> list[list[Difference]]:
+    """Return the differences, those together that are one more mark each of a loop that nobody expects."""
+    runs: list[list[Difference]] = []
+    for each in differences:
+        what = (each.rule, each.sentence, each.session, each.run)
+        last = runs[-1][0] if runs else None
+        same = last is not None and what == (last.rule, last.sentence, last.session, last.run)
+        if same and each.rule == "unexpected_mark":
+            runs[-1].append(each)
+        else:
+            runs.append([each])
+    return runs
 
 
 def _expects_none(task: Task) -> bool:
@@ -228,6 +231,11 @@ def failed(task: Task, rule: str, sentence: str, code: int = FAILED, status: Sta
     """Return what is said of a check that failed as a whole, for one reason."""
     finding = Finding(rule, Severity.ERROR, sentence, _place(task), _digest(task, rule))
     return Checked(task, _case(task, status, sentence, findings=(finding,)), code=code)
+
+
+def unreadable(task: Task, what: str) -> Checked:
+    """Return what is said of a check whose transcript cannot be read."""
+    return failed(task, "unreadable_transcript", what, UNREADABLE, Status.ERROR)
 
 
 def _case(

@@ -26,7 +26,7 @@ from loopscan.sanitize import clean
 _KEY: Final = "snapshot"
 _STEP = "  "
 #: Old lines times new ones that are compared each with each.
-_MOST_COMPARED: Final = 4_000_000
+MOST_COMPARED: Final = 4_000_000
 #: An ending of a name; the fraction of a second at the end of a copy's name is none.
 _ENDING = re.compile(r"(?<=.)\.[A-Za-z][A-Za-z0-9]*$")
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
@@ -36,24 +36,23 @@ _COMMENT = re.compile(r"""((?:"(?:\\.|[^"\\])*"|'[^']*'|[^"'#]|(?<![ \t])#)*?)([
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
-def rewritten(document: Document, within: tuple[object, ...], snapshot: Mapping[str, Any]) -> str:
-    """Return the text of ``document`` with ``snapshot`` as that of the check at ``within``.
+def rewritten(document: Document, within: tuple[object, ...], snapshot: Mapping[str, Any]) -> Document:
+    """Return ``document`` with ``snapshot`` as that of the check at ``within``.
 
     Raises :class:`ConfigError` where the file is written in a way that cannot be changed without touching the rest.
     """
     if document.root is not None and not isinstance(document.value, dict):
         raise document.error(TOP, "the snapshot cannot be written here: write it by hand")
-    text = _spliced(document, within, snapshot)
     try:
-        after = document.again(text)
+        after = document.again(_spliced(document, within, snapshot))
         kept = _without(document.value, within) == _without(after.value, within)
         written = _at(after.value, (*within, _KEY))
     except ConfigError:
-        kept, written = False, None
+        after, kept, written = document, False, None
     if not kept or not _says(written, snapshot):
         spot = document.spot(within)
         raise document.error(spot, "the snapshot cannot be written without touching the rest: write it by hand")
-    return text
+    return after
 
 
 def expectation_beside(transcript: Path) -> Path:
@@ -180,7 +179,7 @@ def _kept(old: list[str], new: list[str]) -> Iterator[str]:
 
 def _opcodes(old: list[str], new: list[str]) -> list[tuple[str, int, int, int, int]]:
     """Return how to get from the old lines to the new; where both are very many, all that differs is one step."""
-    if len(old) * len(new) <= _MOST_COMPARED:
+    if len(old) * len(new) <= MOST_COMPARED:
         return list(difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes())
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
     return [("equal", 0, same, 0, same), ("replace", same, len(old), same, len(new))]

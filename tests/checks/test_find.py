@@ -325,3 +325,13 @@ def test_what_is_no_file_is_not_opened(tmp_path: Path) -> None:
 def test_what_is_no_path_is_a_mistake(text: str, tmp_path: Path) -> None:
     put(tmp_path, a_jsonl=LOOP, a_expect_yaml=f"{text}\nexpect: {{none: true}}")
     assert str(find(["."]).mistakes[0]).endswith("must be a path")
+
+
+def test_what_a_folder_above_says_names_files_as_the_path_was_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path, loopscan_checks_yaml=GLOB, a_jsonl=LOOP, a_expect_yaml="expect: {none: true}")
+    put(tmp_path, sub__a_jsonl=LOOP, sub__a_expect_yaml="expect: {none: true}")
+    put(tmp_path, loopscan_checks_yaml=GLOB.replace("*.jsonl", "**/*.jsonl"))
+    monkeypatch.chdir(tmp_path / "sub")
+    assert ids(find(["."])) == ["a.jsonl [clean]", "a.jsonl [latest]"]

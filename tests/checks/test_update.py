@@ -29,7 +29,7 @@ snapshot:
 
 
 def update(text: str, within: tuple[object, ...] = (), new: dict[str, Any] = NEW, *, json: bool = False) -> str:
-    return rewritten(parse(text, "x", json=json), within, new)
+    return rewritten(parse(text, "x", json=json), within, new).text
 
 
 def indented(text: str, by: int) -> str:
@@ -178,12 +178,12 @@ def test_whatever_is_written_is_read_again_and_the_rest_is_as_it_was(
     if windows:
         text = text.replace("\n", "\r\n")
     before = parse(text, "x")
-    made = rewritten(before, (), new)
+    made = rewritten(before, (), new).text
     after = parse(made, "x")
     assert after.value["snapshot"] == new
     assert _without(after) == _without(before)
     assert sorted(_comments(made)) == sorted(_comments(text))
-    assert rewritten(after, (), new) == made
+    assert rewritten(after, (), new).text == made
 
 
 def _comments(text: str) -> list[str]:

@@ -15,7 +15,7 @@ from loopscan.checks.baseline.file import NoBaselineError, load, write
 from loopscan.checks.baseline.ratchet import Judged, Standing, judge
 from loopscan.checks.compare import damage
 from loopscan.checks.report import CheckReport
-from loopscan.checks.run import FAILED, UNREADABLE, Checked, failed, keywords
+from loopscan.checks.run import FAILED, Checked, keywords, unreadable
 from loopscan.checks.schema import Settings
 from loopscan.checks.tasks import Task, label
 from loopscan.findings import Case, Status
@@ -60,7 +60,7 @@ def check_baseline(
     if empty and (known is None or update) and (skip_errors or not made.missing):
         if not allow_empty:
             what = f"no session was found in {', '.join(clean(path, 80) for path in paths[:3])}"
-            made.checked.append(failed(task, "unreadable_transcript", what, UNREADABLE, Status.ERROR))
+            made.checked.append(unreadable(task, what))
         return made
     if update and not empty and (skip_errors or not made.missing):
         after = updated(report, known, today)
