@@ -18,7 +18,7 @@ from loopscan.checks.marks import (
     title,
     words,
 )
-from loopscan.checks.reasons import why_found, why_missing
+from loopscan.checks.reasons import why_found, why_missing, why_none_meets
 from loopscan.checks.schema import AtLeast, AtMost, Counts, Expect, First, NotReached, Pattern, RunIs, Snapshot
 from loopscan.marks import Level
 from loopscan.report import Report, RunReport, SessionReport
@@ -178,7 +178,7 @@ def _assertions(expect: Expect, found: list[FoundMark], report: Report) -> Itera
     for pattern in expect.none or ():
         yield from _none(pattern, found, report)
     for least in expect.at_least or ():
-        yield from _at_least(least, found)
+        yield from _at_least(least, found, report)
     for most in expect.at_most or ():
         yield from _at_most(most, found, report)
     if expect.first is not None:
@@ -196,7 +196,8 @@ def _exact(patterns: list[Pattern], found: list[FoundMark], report: Report) -> I
             yield _at(mark, report, "changed_mark", "exact", sentence, pattern_words(pattern), words(mark.row))
     for number, pattern in enumerate(patterns[len(found) :], len(found) + 1):
         sentence = f"exact: mark {number} is missing"
-        yield Difference("missing_mark", "exact", sentence, pattern_words(pattern), "no further mark")
+        why = why_none_meets(pattern, report)
+        yield Difference("missing_mark", "exact", sentence, pattern_words(pattern), "no further mark", why)
     for mark in found[len(patterns) :]:
         yield _unexpected(mark, report)
 
@@ -207,7 +208,7 @@ def _none(pattern: Pattern, found: list[FoundMark], report: Report) -> Iterator[
             yield _unexpected(mark, report)
 
 
-def _at_least(least: AtLeast, found: list[FoundMark]) -> Iterator[Difference]:
+def _at_least(least: AtLeast, found: list[FoundMark], report: Report) -> Iterator[Difference]:
     count = sum(mark.meets(least) for mark in found)
     if count < least.times:
         yield Difference(
@@ -216,6 +217,7 @@ def _at_least(least: AtLeast, found: list[FoundMark]) -> Iterator[Difference]:
             f"at_least: {counted(count, 'mark')} instead of {least.times}",
             f"at least {least.times}: {pattern_words(least)}",
             str(count),
+            why_none_meets(least, report) if not count else None,
         )
 
 
@@ -241,7 +243,8 @@ def _first(first: First, found: list[FoundMark], report: Report) -> Iterator[Dif
     mark = next((mark for mark in found if counts(mark)), None)
     if mark is None:
         sentence = "first: there is no such mark"
-        yield Difference("failed_assertion", "first", sentence, pattern_words(first), "no such mark")
+        why = why_none_meets(first, report)
+        yield Difference("failed_assertion", "first", sentence, pattern_words(first), "no such mark", why)
     elif not mark.meets(first):
         sentence = "first: the first mark is another one"
         yield _at(mark, report, "failed_assertion", "first", sentence, pattern_words(first), words(mark.row))

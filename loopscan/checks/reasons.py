@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from loopscan.checks.marks import FoundMark, Row
+from loopscan.checks.schema import Pattern
 from loopscan.marks import ENDS_RUN, Detector, Kind
 from loopscan.policy import Origin, Policy
 from loopscan.report import Report, RunReport
@@ -48,15 +49,26 @@ def why_missing(row: Row, report: Report) -> str:
     kind, detector = Kind(row["kind"]), Detector(row["detector"])
     run = next((each for each in session.runs if each.run == row["run"]), None)
     return (
-        _silenced(policy)
-        or _unknown_to(policy, kind, detector)
-        or _switched_off(policy, detector)
+        _by_settings(policy, kind, detector)
         or _other_threshold(policy, kind, detector, row)
         or _not_reached(run, row)
         or _observed(report, kind)
         or f"no count of {detector.value} reaches its threshold here: the calls, or what they came back with, are not"
         " as they were"
     )
+
+
+def why_none_meets(pattern: Pattern, report: Report) -> str | None:
+    """Return why no mark meets a pattern, as far as the settings alone tell."""
+    kinds, detectors = pattern.kind or (None,), pattern.detector or (None,)
+    reasons = {_by_settings(report.policy, kind, detector) for kind in kinds for detector in detectors}
+    return reasons.pop() if len(reasons) == 1 else None
+
+
+def _by_settings(policy: Policy, kind: Kind | None, detector: Detector | None) -> str | None:
+    """Return why the settings keep such a mark from being made, whatever the calls are."""
+    of_detector = None if detector is None else _lacks(policy, detector) or _switched_off(policy, detector)
+    return _silenced(policy) or _never(policy, kind) or of_detector
 
 
 def policy_of(report: Report, agent: str | None) -> Policy:
@@ -68,17 +80,22 @@ def _silenced(policy: Policy) -> str | None:
     return next((f"detectors are silenced: {note.message}" for note in policy.notes if note.kind == "silenced"), None)
 
 
-def _unknown_to(policy: Policy, kind: Kind, detector: Detector) -> str | None:
+def _never(policy: Policy, kind: Kind | None) -> str | None:
     rules = policy.ruleset
     if kind is Kind.RUN_END and not rules.batch_admission:
         return f"ruleset {rules.name} vetoes single calls and never ends a run"
     if kind is Kind.GUARD_ARMED and rules.arms_on_hook_only:
         return f"ruleset {rules.name} arms the guard only by a compaction that is on record as the runner's own"
-    lacks = {
+    return None
+
+
+def _lacks(policy: Policy, detector: Detector) -> str | None:
+    rules = policy.ruleset
+    lacking = {
         Detector.ARGUMENT_CHURN: not rules.argument_churn,
         Detector.IDENTICAL_ERROR: rules.identical_errors is None,
     }
-    return f"ruleset {rules.name} has no {detector.value}" if lacks.get(detector) else None
+    return f"ruleset {rules.name} has no {detector.value}" if lacking.get(detector) else None
 
 
 def _switched_off(policy: Policy, detector: Detector) -> str | None:

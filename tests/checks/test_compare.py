@@ -185,3 +185,24 @@ def test_arming_a_guard_is_no_mark_of_the_kind_that_none_is_about() -> None:
     assert sentences(against(report, "{none: {kind: guard_armed}}")) == [
         "unexpected: guard armed compaction_loop_persisted"
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "settings", "why"),
+    [
+        ("{exact: [block generic_repeat 20]}", {"overrides": {"enabled": False}}, "detectors are silenced"),
+        ("{first: {kind: block}}", {"overrides": {"enabled": False}}, "detectors are silenced"),
+        ("{at_least: [{kind: run_end, detector: generic_repeat}]}", {"ruleset": "2026.6"}, "never ends a run"),
+        ("{at_least: [{kind: run_end}]}", {"ruleset": "2026.6"}, "never ends a run"),
+        ("{at_least: [{detector: identical_error}]}", {}, "ruleset 2026.9 has no identical_error"),
+        ("{at_least: [{detector: [identical_error, ping_pong]}]}", {}, None),
+        ("{at_least: [{detector: ping_pong}]}", {}, None),
+    ],
+)
+def test_an_assertion_that_no_mark_meets_says_what_the_settings_have_to_do_with_it(
+    text: str, settings: dict[str, Any], why: str | None
+) -> None:
+    report = replay(LOOP, find_config=False, **{"ruleset": "2026.9", **settings})
+    last = against(report, text)[-1]
+    assert (last.why or "").find(why or "") >= 0
+    assert (last.why is None) == (why is None)
