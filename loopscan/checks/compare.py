@@ -120,11 +120,12 @@ def _loop(row: Row) -> Hashable:
 
 
 def _missing(row: Row, report: Report) -> Difference:
+    there = any(session.session == row["session"] for session in report.sessions)
     return Difference(
         "missing_mark",
         title(row),
         f"missing: {title(row)}",
-        expected=words(row),
+        expected=words(row) if there else f"{words(row)} · session {shown(row['session'], 60)}",
         found="no such mark",
         why=why_missing(row, report),
         session=row["session"],

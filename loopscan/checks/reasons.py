@@ -50,11 +50,13 @@ def why_missing(row: Row, report: Report) -> str:
     run = next((each for each in session.runs if each.run == row["run"]), None)
     return (
         _by_settings(policy, kind, detector)
+        or _graver(run, row)
         or _other_threshold(policy, kind, detector, row)
         or _not_reached(run, row)
         or _observed(report, kind)
-        or f"no count of {detector.value} reaches its threshold here: the calls, or what they came back with, are not"
-        " as they were"
+        or _out_of_reach(policy, kind, detector)
+        or f"no count of {detector.value} reaches its threshold here: a setting, the calls, or what they came back"
+        " with, are not as they were"
     )
 
 
@@ -130,6 +132,22 @@ def _not_reached(run: RunReport | None, row: Row) -> str | None:
     if run.batches <= row["batch"] and Kind(row["kind"]) not in _AFTER_BATCHES:
         return f"the run has {run.batches} batches only"
     return None
+
+
+def _graver(run: RunReport | None, row: Row) -> str | None:
+    """Return what stands in the place of a warning: a block of the same loop at that call or before."""
+    if run is None or row["kind"] != Kind.WARNING or run.outcome in ENDS_RUN:
+        return None
+    for mark in run.marks:
+        same = mark.signature == row.get("signature") and mark.detector == row["detector"]
+        if mark.kind is Kind.BLOCK and same and mark.batch <= row["batch"]:
+            return f"a block of {mark.detector.value} at batch {mark.batch}, count {mark.count}, takes its place"
+    return None
+
+
+def _out_of_reach(policy: Policy, kind: Kind, detector: Detector) -> str | None:
+    field = _field(kind, detector)
+    return next((note.message for note in policy.notes if note.kind == "unreachable" and note.field == field), None)
 
 
 def _observed(report: Report, kind: Kind) -> str | None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from loopscan.checks.report import CheckReport
     from loopscan.checks.run import Checked
     from loopscan.checks.schema import Settings as CheckSettings
+    from loopscan.findings import Case
     from loopscan.report import SourceReport
 
 
@@ -217,9 +218,12 @@ def remarks(report: CheckReport) -> Iterator[str]:
         yield f"error: {mistake}"
     for line in report.missing:
         yield f"error: {line}"
+    by_reason: dict[str, list[Case]] = {}
     for case in report.errors:
-        reason = case.reason or ""
-        yield f"error: {reason}" if reason.startswith(case.place.path) else f"error: {case.place}: {reason}"
+        by_reason.setdefault(case.reason or "", []).append(case)
+    for reason, (case, *others) in by_reason.items():
+        line = reason if reason.startswith(case.place.path) else f"{case.place}: {reason}"
+        yield f"error: {line}" + (f" (and so for {len(others)} more checks)" if others else "")
     yield from report.notes
     for file in report.updated:
         yield f"wrote {file}"

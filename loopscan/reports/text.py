@@ -299,7 +299,7 @@ def _print_timeline(
         _print_run(to, run, live, options)
     rest = len(runs) - len(shown)
     if rest:
-        to.print(safe(f"  {counted(rest, 'other run')} without marks", "dim"))
+        to.print(safe(f"  {counted(rest, 'other run' if shown else 'run')} without marks", "dim"))
     lonely = [verdict for verdict in live.verdicts if not _has_row(verdict, session.runs)]
     if lonely:
         lines = _timeline_grid()

@@ -206,3 +206,29 @@ def test_an_assertion_that_no_mark_meets_says_what_the_settings_have_to_do_with_
     last = against(report, text)[-1]
     assert (last.why or "").find(why or "") >= 0
     assert (last.why is None) == (why is None)
+
+
+def test_a_warning_whose_place_a_block_takes_is_explained() -> None:
+    expected = snapshot_of(replay(LOOP, ruleset="2026.6", find_config=False, overrides={"warningThreshold": 5}))
+    lower = replay(
+        LOOP, ruleset="2026.6", find_config=False, overrides={"warningThreshold": 5, "criticalThreshold": 8}
+    )
+    missing = [
+        each for each in compare(lower, Snapshot.model_validate(expected), None) if each.rule == "missing_mark"
+    ]
+    assert [each.why for each in missing if each.about == "warning generic_repeat"] == [
+        "a block of generic_repeat at batch 8, count 8, takes its place"
+    ]
+
+
+def test_a_threshold_that_the_history_cannot_hold_is_explained() -> None:
+    short = replay(LOOP, ruleset="2026.6", find_config=False, overrides={"historySize": 12})
+    expected = Snapshot.model_validate(snapshot_of(OLD))
+    missing = [each for each in compare(short, expected, None) if each.rule == "missing_mark"]
+    assert missing
+    assert all("criticalThreshold 20 is out of reach" in (each.why or "") for each in missing)
+
+
+def test_a_session_that_is_not_there_is_named() -> None:
+    (gone,) = compare(REPORT, snapshot(marks=[*NOW["marks"], {**NOW["marks"][0], "session": "s-old"}]), None)
+    assert (gone.expected or "").endswith(" · session s-old")

@@ -176,6 +176,15 @@ def test_what_is_wrong_with_options_names_them_as_they_are_written(tmp_path: Pat
     )
 
 
+def test_one_reason_of_many_checks_is_said_once(tmp_path: Path) -> None:
+    for name in "abc":
+        put(tmp_path, **{f"{name}_jsonl": LOOP, f"{name}_expect_yaml": "config: gone.json\nexpect: {none: true}"})
+    code, _, err = run("-q")
+    assert code == 2
+    assert len(err.splitlines()) == 1
+    assert err.endswith("(and so for 2 more checks)\n")
+
+
 def test_only_that_meets_no_benign_folder_is_said(tmp_path: Path) -> None:
     put(tmp_path, good__a_jsonl=CLEAN)
     code, _, err = run("--benign", "good", "--only", "zzz")
