@@ -345,3 +345,12 @@ def _quoted(text: str, limit: int) -> str:
     if len(masked) > limit:
         masked = masked[: max(0, limit - 1)] + _ELLIPSIS
     return dumps(masked, ensure_ascii=False)
+
+
+# What a runner of GitHub takes for a command: at the beginning of a line, and anywhere in it.
+_COMMAND = re.compile(r"^(\s*):(?=:)|##\[")
+
+
+def inert(line: str) -> str:
+    """Return ``line`` with nothing in it that a log of CI would act on."""
+    return _COMMAND.sub(lambda found: "##\\x5b" if found[1] is None else f"{found[1]}\\x3a", line)

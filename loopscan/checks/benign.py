@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 from loopscan.checks.compare import damage
 from loopscan.checks.marks import FoundMark, found_marks, words
@@ -48,7 +50,7 @@ def check_benign(folder: BenignFolder, *, jobs: int = 1, previews: bool = True, 
     checked += [
         _session(task, each, by_session.get(id(each), []), report, previews, seen) for each in report.sessions
     ]
-    notes = [note for note in (damage(report), copied(report.sources)) if note]
+    notes = [note for note in (damage(report), copied(report.sources), _links(folder.folder)) if note]
     if notes:
         checked[0] = replace(checked[0], notes=tuple(f"{clean(folder.folder)}: {note}" for note in notes))
     return [*checked, _warnings(task, marks, folder.max_warnings)] if report.sessions else checked
@@ -101,3 +103,9 @@ def _warnings(task: Task, marks: list[FoundMark], most: int) -> Checked:
     what = f"{counted(len(found), 'warning')} on benign sessions, where {most} may be"
     checked = failed(own, "too_many_warnings", what, FAILED)
     return replace(checked, case=replace(checked.case, text=text))
+
+
+def _links(folder: str) -> str | None:
+    """Return how many links in a folder a replay does not follow."""
+    links = sum(Path(at, name).is_symlink() for at, folders, files in os.walk(folder) for name in (*folders, *files))
+    return f"{counted(links, 'link')} in it {'is' if links == 1 else 'are'} not followed" if links else None

@@ -153,6 +153,7 @@ def _nothing(known: int, untold: int, paths: Sequence[str], only: Sequence[str])
 def _write_snapshots(report: CheckReport, over: Settings | None, *, update: bool) -> None:
     """Write the snapshots that differ into their files, or only tell the difference."""
     by_file: dict[str, list[int]] = {}
+    names: dict[str, str] = {}
     for place, checked in enumerate(report.checked):
         if checked.snapshot is not None and checked.task.snapshots:
             try:
@@ -160,10 +161,14 @@ def _write_snapshots(report: CheckReport, over: Settings | None, *, update: bool
             except UsageError as error:
                 report.mistakes.append(Mistake(checked.task.transcript, None, str(error)))
                 continue
-            by_file.setdefault(file, []).append(place)
-    for file, places in by_file.items():
+            by_file.setdefault(os.path.realpath(file), []).append(place)
+            names.setdefault(os.path.realpath(file), file)
+    for real, places in by_file.items():
+        file, made = names[real], [report.checked[place] for place in places]
         try:
-            old, new = _texts(file, [report.checked[place] for place in places], over)
+            if len({each.task.within for each in made}) < len(made):
+                raise UsageError("is shared by several transcripts, which have snapshots of their own: copy the file")
+            old, new = _texts(file, made, over)
             report.diffs[file] = _diff(file, old, new)
             if not update:
                 continue

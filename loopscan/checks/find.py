@@ -11,7 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from loopscan.checks.document import Document, read
-from loopscan.checks.folders import ENDINGS, FOLDER_FILES, FolderFile, FolderFiles, files_below, is_expectation
+from loopscan.checks.folders import (
+    ENDINGS,
+    FOLDER_FILES,
+    FolderFile,
+    FolderFiles,
+    files_below,
+    is_expectation,
+    is_file,
+    is_folder,
+)
 from loopscan.checks.mistakes import TOP, Mistake, Mistakes
 from loopscan.checks.schema import Benign, Check, Expect, ExpectFile, GlobCheck, Settings, load, merged
 from loopscan.checks.tasks import DEFAULT_RULESET, BenignFolder, Fault, Task, joined, label, placed
@@ -76,7 +85,7 @@ class _Names:
         A session's file often has a folder beside it that is called like it.
         """
         found = self.by_base.get(base, [])
-        files = [name for name in found if (folder / name).is_file()]
+        files = [name for name in found if is_file(folder / name)]
         return [base] if base in files else files or found
 
 
@@ -107,9 +116,11 @@ class _Search:
         """Take in one path that was named."""
         path = Path(name)
         try:
-            if path.is_dir():
+            if not name:
+                self._found.missing.append("an empty path was named")
+            elif is_folder(path):
                 self._folder(path)
-            elif not path.is_file():
+            elif not is_file(path):
                 what = "is no file" if path.exists() else "no such file or folder"
                 self._found.missing.append(f"{clean(name)}: {what}")
             elif path.name in FOLDER_FILES:
@@ -145,11 +156,18 @@ class _Search:
         for at, folders, names in os.walk(folder, onerror=self._unread):
             folders[:] = sorted(name for name in folders if not name.startswith("."))
             here = Path(at)
+            self._found.notes += [
+                f"{clean(str(here / name))} is a link to a folder, and not followed"
+                for name in folders
+                if (here / name).is_symlink()
+            ]
             if own := self._files.of(here):
                 self._globs(own, here)
             for name in sorted(names):
                 if name.endswith(ENDINGS):
                     self._expectation(here / name)
+                elif (here / name).is_symlink() and not is_file(here / name):
+                    self._found.notes.append(f"{clean(str(here / name))} is a link to no file, and passed over")
                 elif _is_misspelt(name):
                     self._found.notes.append(
                         f"{clean(str(here / name))} is not read: is it to be a file of expectations?"
@@ -207,7 +225,7 @@ class _Search:
         seen = set(map(os.path.realpath, there))
         for source in sources:
             path = _file_of(source.source.name)
-            counts = path.is_dir() or os.path.realpath(path) in seen  # not what lies in a hidden folder
+            counts = is_folder(path) or os.path.realpath(path) in seen  # not what lies in a hidden folder
             if counts and not is_told(path) and not self._ignored(path):
                 told.add(os.path.realpath(path))
                 untold.append(path)
@@ -231,11 +249,14 @@ class _Search:
             transcripts = self._transcripts_of(path, file, document)
             if only is not None and os.path.realpath(only) not in map(os.path.realpath, transcripts):
                 return False
-            if self._first(os.path.realpath(path), *map(os.path.realpath, transcripts)):
+            if self._first(*map(os.path.realpath, [str(path), str(path.parent), *transcripts])):
                 self._add(list(self._tasks(path, file, document, transcripts)))
         except Mistakes as error:
             if self._first("mistakes", os.path.realpath(path)):
                 self._found.mistakes += error.found
+        except OSError as error:
+            what = f"what it names cannot be looked for: {error.strerror or 'input/output error'}"
+            self._found.mistakes.append(Mistake(str(path), None, what))
         return True
 
     def _tasks(
@@ -244,7 +265,7 @@ class _Search:
         if file.checks is not None and file.snapshot is not None:
             what = 'a "snapshot" beside "checks" belongs to none of them: move it into the one that it is of'
             raise document.error(document.spot(("snapshot",), key=True), what)
-        gone = [name for name in transcripts if not (Path(name).is_file() or Path(name).is_dir())]
+        gone = [name for name in transcripts if not (is_file(name) or is_folder(name))]
         for within, check in _checks_of(file):
             layers = [placed(each, path.parent) for each in ([file, check] if within else [file])]
             settings = self._resolved(path.parent, *layers)
@@ -291,7 +312,7 @@ class _Search:
 
     def _gone(self, path: Path, *, named: bool) -> str:
         """Return that a transcript is not there, and which one may be meant."""
-        beside = self._named(path.parent).by_base if path.parent.is_dir() else {}
+        beside = self._named(path.parent).by_base if is_folder(path.parent) else {}
         close = difflib.get_close_matches(path.name, beside, 1, 0.7)
         hint = f"; is {clean(beside[close[0]][0], 60)} meant?" if close else ""
         if named:
@@ -323,7 +344,7 @@ class _Search:
     def _globbed(self, file: FolderFile, number: int, check: GlobCheck, under: Path) -> Iterator[Task]:
         within: tuple[object, ...] = ("checks", number)
         spot = file.document.spot(within)
-        candidates = [under] if under.is_file() else self._files_in(under)
+        candidates = [under] if is_file(under) else self._files_in(under)
         met = [path for path in candidates if file.meets(path, check.transcripts, check.exclude)]
         for path in met:
             if not self._first(file, number, os.path.realpath(path)):
@@ -422,4 +443,4 @@ def _lies(path: str, under: Path) -> bool:
 def _file_of(source: str) -> Path:
     """Return the file that a source is, or lies in: ``logs.tar`` for ``logs.tar!agents/1.jsonl``."""
     cuts = [cut.start() for cut in re.finditer("!", source)] + [len(source)]
-    return next((path for cut in cuts if (path := Path(source[:cut])).is_file()), Path(source))
+    return next((path for cut in cuts if is_file(path := Path(source[:cut]))), Path(source))

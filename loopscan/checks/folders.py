@@ -20,6 +20,16 @@ ENDINGS: Final = (".expect.yaml", ".expect.yml", ".expect.json")
 FOLDER_FILES: Final = ("loopscan.checks.yaml", "loopscan.checks.yml", "loopscan.checks.json")
 
 
+def is_file(path: str | Path) -> bool:
+    """Tell whether there is a file (a link to one counts); not so where that cannot even be looked for."""
+    return os.path.isfile(path)  # noqa: PTH113 - Path.is_file raises where a folder is closed or a name too long
+
+
+def is_folder(path: str | Path) -> bool:
+    """Tell whether there is a folder, as :func:`is_file` does."""
+    return os.path.isdir(path)  # noqa: PTH112 - as above
+
+
 def is_expectation(name: str) -> bool:
     """Tell whether a file of this name says what transcripts must meet, and is none itself."""
     return name.endswith(ENDINGS) or name in FOLDER_FILES
@@ -61,7 +71,7 @@ def files_below(folder: Path) -> Iterator[tuple[str, ...]]:
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         above = Path(at).relative_to(folder).parts
         for name in sorted(files):
-            if not is_expectation(name) and Path(at, name).is_file():
+            if not is_expectation(name) and is_file(Path(at, name)):
                 yield (*above, name)
 
 

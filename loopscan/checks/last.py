@@ -40,7 +40,7 @@ def _is_there(key: str) -> bool:
     """Tell whether there still is what a key is of: its first part is a path; see :attr:`Task.key`."""
     try:
         return Path(orjson.loads(key)[0]).exists()
-    except (ValueError, LookupError, TypeError):
+    except (OSError, ValueError, LookupError, TypeError):
         return False  # it was written by something else
 
 
@@ -63,5 +63,8 @@ def remember(checked: Iterable[Checked], before: Set[str], folder: Path = FOLDER
             ignore.write_text("*\n", encoding="utf-8")
     except OSError as error:
         raise UsageError(f"cannot write {folder}: {error.strerror or 'input/output error'}") from error
-    with whole_file(str(folder / _FILE)) as stream:
+    path = folder / _FILE
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{path} is no file; remove it")
+    with whole_file(str(path)) as stream:
         stream.write(orjson.dumps(failed, option=orjson.OPT_APPEND_NEWLINE))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -58,7 +59,7 @@ class CheckReport:
         codes = {checked.code for checked in self.checked}
         if self.mistakes or SENSELESS in codes:
             return SENSELESS
-        made = codes - {UNREADABLE}
+        made = any(each.code != UNREADABLE and each.case.status is not Status.SKIPPED for each in self.checked)
         if (self.missing or UNREADABLE in codes) and not (skip_errors and made):
             return UNREADABLE
         return FAILED if FAILED in codes else 0
@@ -97,7 +98,7 @@ def _mistaken(path: str, mistakes: list[Mistake]) -> Case:
             Severity.ERROR,
             mistake.what,
             Place(path, mistake.spot.line if mistake.spot is not None else None),
-            digest("mistake", path, mistake.what, number),
+            digest("mistake", os.path.relpath(path), mistake.what, number),
         )
         for number, mistake in enumerate(mistakes)
     )

@@ -262,4 +262,4 @@ def _findings(task: Task, differences: list[Difference]) -> Iterator[Finding]:
 
 def _digest(task: Task, rule: str, *about: str | int | None) -> str:
     """Return the fingerprint of what is wrong with a check, however its transcript was named."""
-    return digest("check", os.path.relpath(task.transcript), task.name, rule, *about)
+    return digest("check", os.path.relpath(task.transcript or "."), task.name, rule, *about)

@@ -134,6 +134,8 @@ def check(
         else:
             if max_warnings is not None and not benign:
                 raise UsageError("--max-warnings is about --benign folders, and none was named")
+            if "" in (benign or ()):
+                raise UsageError("--benign names an empty path")
             given = over.model_dump(exclude_none=True)
             folders = [BenignFolder(folder, max_warnings or 0, given) for folder in benign or ()]
             with progress_of("checking", done, shown=not quiet, what="checks") as progress:

@@ -24,13 +24,12 @@ NO_INPUT = 3
 
 def say(message: str) -> None:
     """Print one line on standard error; whatever ``message`` quotes cannot act on the terminal."""
-    from loopscan.sanitize import clean
+    from loopscan.sanitize import clean, inert
 
     if sys.stderr is None:  # closed: there is nowhere to say it
         return
     with suppress(OSError):  # full: likewise, and the exit code must stay what it is
-        shown = clean(message).replace("##[", "##\\x5b")  # a log of CI would act on it
-        print(f"loopscan: {shown}", file=sys.stderr, flush=True)  # noqa: T201
+        print(inert(f"loopscan: {clean(message)}"), file=sys.stderr, flush=True)  # noqa: T201
 
 
 def wide_console() -> Console:

@@ -14,6 +14,7 @@ from loopscan.reports.base import Options, Subject
 from loopscan.reports.phrases import KINDS, UPPER_BOUND, counted, saved
 from loopscan.reports.plain import lines, path, sentence, title
 from loopscan.reports.text import timeline_text
+from loopscan.sanitize import inert
 
 #: The name of the case that says that a source could not be read.
 READING = "reading"
@@ -59,7 +60,7 @@ def gravest_first(findings: Iterable[Finding]) -> list[Finding]:
 
 def story(case: Case) -> list[str]:
     """Return what there is to read of a case on clean lines: its text, else where its findings are that count."""
-    return lines(case.text) if case.text else _told(case.findings)
+    return [inert(line) for line in (lines(case.text) if case.text else _told(case.findings))]
 
 
 def _told(findings: Iterable[Finding]) -> list[str]:

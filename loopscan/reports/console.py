@@ -6,11 +6,10 @@ Rich is imported when a console is made.
 from __future__ import annotations
 
 import codecs
-import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TextIO, cast
 
-from loopscan.sanitize import name
+from loopscan.sanitize import inert, name
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -52,15 +51,6 @@ def _replace(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error("loopscan.ascii", _replace)
 
 
-# What a runner of GitHub takes for a command: at the beginning of a line, and anywhere in it.
-_COMMAND = re.compile(r"^(\s*):(?=:)|##\[")
-
-
-def _inert(line: str) -> str:
-    """Return ``line`` with nothing in it that a log of CI would act on."""
-    return _COMMAND.sub(lambda found: "##\\x5b" if found[1] is None else f"{found[1]}\\x3a", line)
-
-
 class _Writable:
     """A text stream that writes what its encoding can hold, and no spaces at the ends of lines."""
 
@@ -70,7 +60,7 @@ class _Writable:
 
     def write(self, text: str) -> int:
         """Write ``text``, characters that the encoding lacks replaced."""
-        lines = "\n".join(_inert(line.rstrip(" ")) for line in text.split("\n"))
+        lines = "\n".join(inert(line.rstrip(" ")) for line in text.split("\n"))
         self._stream.write(lines.encode(self.encoding, "loopscan.ascii").decode(self.encoding))
         return len(text)
 

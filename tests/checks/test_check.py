@@ -305,6 +305,35 @@ def test_where_nothing_can_be_remembered_the_checks_are_made(tmp_path: Path) -> 
     assert "--rerun will not know what failed" in report.notes[-1]
 
 
+def test_a_shared_expectation_is_not_given_two_snapshots(tmp_path: Path) -> None:
+    put(tmp_path, a_jsonl=LOOP, b_jsonl=CLEAN, shared_yaml="ruleset: 2026.9\n")
+    for name in "ab":
+        (tmp_path / f"{name}.expect.yaml").symlink_to("shared.yaml")
+    report = check(["."], update=True)
+    assert (report.updated, report.exit_code()) == ([], 2)
+    assert [mistake.what for mistake in report.mistakes] == [
+        "is shared by several transcripts, which have snapshots of their own: copy the file"
+    ]
+    assert (tmp_path / "shared.yaml").read_text() == "ruleset: 2026.9\n"
+
+
+def test_skipped_checks_are_no_reason_to_let_what_cannot_be_read_pass(tmp_path: Path) -> None:
+    put(tmp_path, a_jsonl=CLEAN, a_expect_yaml="skip: later\nexpect: {none: true}")
+    assert check(["a.jsonl", "gone"]).exit_code(skip_errors=True) == 3
+
+
+def test_fingerprints_of_mistakes_do_not_depend_on_how_a_path_is_named(tmp_path: Path) -> None:
+    put(tmp_path, a_jsonl=LOOP, a_expect_yaml="oops: 1")
+    prints = {check([path]).cases[0].findings[0].fingerprint for path in (".", str(tmp_path), "a.jsonl")}
+    assert len(prints) == 1
+
+
+def test_links_in_a_benign_folder_are_said(tmp_path: Path) -> None:
+    put(tmp_path, good__a_jsonl=CLEAN, other__b_jsonl=LOOP)
+    (tmp_path / "good" / "b.jsonl").symlink_to(tmp_path / "other" / "b.jsonl")
+    assert benign("good").notes == ["good: 1 link in it is not followed"]
+
+
 def test_one_file_that_cannot_be_written_does_not_stop_the_others(tmp_path: Path) -> None:
     put(tmp_path, a_jsonl=LOOP, a_expect_yaml="", a_jsonl_expect_yaml="skip: x\n", b_jsonl=CLEAN)
     put(tmp_path, c_expect_yaml="transcript: c.d.jsonl\n", c_d_jsonl=CLEAN)

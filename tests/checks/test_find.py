@@ -335,3 +335,38 @@ def test_what_a_folder_above_says_names_files_as_the_path_was_named(
     put(tmp_path, loopscan_checks_yaml=GLOB.replace("*.jsonl", "**/*.jsonl"))
     monkeypatch.chdir(tmp_path / "sub")
     assert ids(find(["."])) == ["a.jsonl [clean]", "a.jsonl [latest]"]
+
+
+def test_a_path_that_cannot_be_looked_for_is_a_failing_task_of_its_own(tmp_path: Path) -> None:
+    put(
+        tmp_path,
+        a_jsonl=LOOP,
+        a_expect_yaml="expect: {none: true}",
+        z_jsonl=LOOP,
+        z_expect_yaml="expect: {none: true}",
+    )
+    put(tmp_path, m_expect_yaml=f"transcript: {'a' * 300}\nexpect: {{none: true}}")
+    tasks = find([".", "b" * 300, ""]).tasks
+    assert [task.fault is None for task in tasks] == [True, False, True]
+    assert find(["b" * 300, ""]).missing == [
+        f"{'b' * 300}: File name too long",
+        "an empty path was named",
+    ]
+
+
+def test_links_that_lead_to_no_file_are_said(tmp_path: Path) -> None:
+    put(tmp_path, a_jsonl=LOOP, loopscan_checks_yaml=GLOB, other__b_jsonl=CLEAN)
+    (tmp_path / "broken.jsonl").symlink_to("nowhere")
+    (tmp_path / "linked").symlink_to("other")
+    assert [note for note in find(["."]).notes if "link" in note] == [
+        "linked is a link to a folder, and not followed",
+        "broken.jsonl is a link to no file, and passed over",
+    ]
+
+
+def test_a_linked_expectation_counts_in_each_folder_with_the_settings_there(tmp_path: Path) -> None:
+    put(tmp_path, one__a_jsonl=LOOP, one__a_expect_yaml="expect: {first: {kind: warning}}")
+    put(tmp_path, two__loopscan_checks_yaml="defaults: {set: {enabled: false}}")
+    for name in ("a.jsonl", "a.expect.yaml"):
+        (tmp_path / "two" / name).symlink_to(tmp_path / "one" / name)
+    assert ids(find(["."])) == ["one/a.jsonl [latest]", "two/a.jsonl [latest, enabled=false]"]

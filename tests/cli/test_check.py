@@ -94,6 +94,8 @@ def test_what_is_wrong_goes_to_standard_error_a_line_each(tmp_path: Path) -> Non
         (["--max-warnings", "1"], 2),
         (["--baseline", "b.json", "--max-warnings", "1"], 2),
         (["--baseline", "b.json"], 2),
+        (["--benign", ""], 2),
+        ([""], 3),
         (["--baseline", "b.json", "--only", "x"], 2),
         (["--format", "csv"], 2),
         (["--job-summary"], 2),
@@ -200,6 +202,26 @@ def test_a_baseline_is_not_met_by_nothing(tmp_path: Path) -> None:
     assert run("--baseline", "b.json", "logs")[0] == 1
     assert run("--baseline", "new.json", "gone", "--update", "--skip-errors")[0] == 3
     assert not (tmp_path / "new.json").exists()
+
+
+def test_an_update_from_nothing_is_held_against_the_baseline(tmp_path: Path) -> None:
+    put(tmp_path, logs__a_jsonl=LOOP)
+    run("--baseline", "b.json", "--update", "logs")
+    (tmp_path / "logs" / "a.jsonl").unlink()
+    code, out, _ = run("--baseline", "b.json", "--update", "logs", "--allow-empty")
+    assert code == 1
+    assert "updated: not written, since no session was found\n" in out
+
+
+@pytest.mark.parametrize("name", ["text", "markdown", "tap", "junit"])
+def test_no_line_is_a_command_of_a_runner(name: str, tmp_path: Path) -> None:
+    (tmp_path / "::error::q.expect.yaml").write_text("foo: 1")
+    (tmp_path / "::warning::##[error]p.jsonl").write_text("{")
+    (tmp_path / "::warning::##[error]p.expect.yaml").write_text("expect: {none: true}")
+    _, out, err = run("--format", name)
+    for line in (out + err).splitlines():
+        assert not line.lstrip().startswith("::")
+        assert "##[" not in line or name != "text"
 
 
 def test_a_baseline_is_not_written_from_what_could_not_be_read(tmp_path: Path) -> None:

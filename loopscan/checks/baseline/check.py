@@ -57,7 +57,7 @@ def check_baseline(
     if report.found_config.path is not None:
         made.notes.append(f"judged with {report.found_config.path}, which lies in a folder that was named")
     empty = not report.sessions
-    if empty and (known is None or update) and (skip_errors or not made.missing):
+    if empty and known is None and (skip_errors or not made.missing):
         if not allow_empty:
             what = f"no session was found in {', '.join(clean(path, 80) for path in paths[:3])}"
             made.checked.append(unreadable(task, what))
@@ -70,7 +70,8 @@ def check_baseline(
             made.facts["updated"] = "; ".join(words.changes(known, after)) or "nothing that counts"
         known = after
     elif update:
-        made.facts["updated"] = "not written, since not everything could be read"
+        why = "no session was found" if empty else "not everything could be read"
+        made.facts["updated"] = f"not written, since {why}"
     if known is None:
         return made
     judged = judge(report, known, today)
