@@ -7,11 +7,13 @@ so a count of 10 is met by the 11th attempt (ping-pong counts the proposed call:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from loopscan.engine.history import Scope
 from loopscan.engine.streaks import Projection
 from loopscan.marks import Detector, Level
 from loopscan.policy import Policy
+from loopscan.rulesets import Ruleset
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,41 @@ class Proposal:
     tool: str
     signature: bytes
     known_poll: bool
+
+
+class Counts(NamedTuple):
+    """All that the detectors count for one proposed call; no threshold plays a part in it."""
+
+    proposal: Proposal
+    unknown: int
+    """The unknown-tool streak."""
+    unknown_name: str | None
+    own: int
+    """No progress of the call's own signature."""
+    failing: int
+    """``exec`` calls that failed alike, whatever their arguments."""
+    swings: int
+    """Ping-pong, the proposed call included."""
+    paired_tool: str | None
+    still: bool
+    """Nothing progresses on either side of the ping-pong."""
+    other: bytes
+    """The signature of its other side."""
+    churn: int
+    recent: int
+    """Records with the call's signature."""
+    outcome: bytes | None
+    """The newest outcome of the call's signature."""
+
+    @property
+    def stuck(self) -> int:
+        """The no-progress count that is compared: the larger of the two."""
+        return max(self.own, self.failing)
+
+    @property
+    def across(self) -> bool:
+        """The no-progress count is of failing ``exec`` calls whatever their arguments."""
+        return self.failing > self.own
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +72,12 @@ class Verdict:
     """What the rate limit of warnings goes by, within the run; see :class:`Warnings`."""
     paired_tool: str | None = None
     outcome: bytes | None = None
-    lossy: bool = False
     across: bool = False
     """The count is of failing ``exec`` calls whatever their arguments."""
+    rests_on: tuple[bytes | None, int] | None = None
+    """The streak that outcomes decided, as :meth:`Scope.is_lossy` takes it; ``None``: outcomes played no part."""
+    lossy: bool = False
+    """One of those outcomes is recorded only in part."""
 
     @property
     def critical(self) -> bool:
@@ -45,78 +85,118 @@ class Verdict:
         return self.level is Level.CRITICAL
 
 
-def verdict(proposal: Proposal, scope: Scope, ahead: Projection, policy: Policy) -> Verdict | None:
-    """Return the first rule that ``proposal`` meets, or ``None``.
+def measure(proposal: Proposal, scope: Scope, ahead: Projection, ruleset: Ruleset) -> Counts:
+    """Return what the detectors count for ``proposal``.
 
     ``ahead`` holds the earlier siblings of its batch where the ruleset admits batches as a whole,
     else it is empty.
     """
-    ruleset = policy.ruleset
     tool, signature = proposal.tool, proposal.signature
-
     unknown, name = scope.unknown_tool(tool, ahead)
-    if unknown >= policy.unknown_tool:
-        return Verdict(Detector.UNKNOWN_TOOL_REPEAT, Level.CRITICAL, unknown, policy.unknown_tool, ("unknown", name))
+    swings, paired, still, other = scope.ping_pong(signature, ahead)
+    return Counts(
+        proposal,
+        unknown,
+        name,
+        scope.no_progress(signature, ahead),
+        scope.exec_failures(tool, signature, ahead) if ruleset.failures_across_arguments else 0,
+        swings,
+        paired,
+        still,
+        other,
+        scope.churn(tool, signature, ahead) if ruleset.argument_churn else 0,
+        scope.recent(signature, ahead),
+        scope.newest_outcome(signature),
+    )
 
-    stuck = scope.no_progress(signature, ahead)
-    failing = scope.exec_failures(tool, signature, ahead) if ruleset.failures_across_arguments else 0
-    across, stuck = failing > stuck, max(failing, stuck)
-    outcome = scope.newest_outcome(signature)
 
-    def stuck_verdict(detector: Detector, level: Level, threshold: int) -> Verdict:
-        lossy = scope.is_lossy(None if across else signature, stuck)
-        key = (detector, signature, outcome)
-        return Verdict(detector, level, stuck, threshold, key, None, outcome, lossy, across)
+def decide(counts: Counts, policy: Policy) -> Verdict | None:
+    """Return the first rule that is met, or ``None``."""
+    return block(counts, policy) or warning(counts, policy)
 
+
+def block(counts: Counts, policy: Policy) -> Verdict | None:
+    """Return the critical rule that comes first, if no warning that goes before it is met.
+
+    It looks at no more of ``policy`` than it has to: what was not looked at could be anything.
+    """
+    poll, stuck = counts.proposal.known_poll, counts.stuck
+    if counts.unknown >= policy.unknown_tool:
+        key = ("unknown", counts.unknown_name)
+        return Verdict(Detector.UNKNOWN_TOOL_REPEAT, Level.CRITICAL, counts.unknown, int(policy.unknown_tool), key)
     if stuck >= policy.breaker:
-        return stuck_verdict(Detector.GLOBAL_CIRCUIT_BREAKER, Level.CRITICAL, policy.breaker)
-
-    if proposal.known_poll and policy.known_poll:
-        block_at = dict(ruleset.poll_critical).get(tool, policy.critical)
-        if stuck >= block_at:
-            return stuck_verdict(Detector.KNOWN_POLL_NO_PROGRESS, Level.CRITICAL, block_at)
-        if stuck >= policy.warning:
-            return stuck_verdict(Detector.KNOWN_POLL_NO_PROGRESS, Level.WARNING, policy.warning)
-
-    if policy.ping_pong:
-        swings, paired, still, other = scope.ping_pong(signature, ahead)
-        if swings >= policy.warning:
-            blocked = still and swings >= policy.critical
-            return Verdict(
-                Detector.PING_PONG,
-                Level.CRITICAL if blocked else Level.WARNING,
-                swings,
-                policy.critical if blocked else policy.warning,
-                (Detector.PING_PONG, frozenset((signature, other))),
-                paired,
-                outcome,
-                blocked and scope.is_lossy(None, swings - 1),
-            )
-
-    generic = not proposal.known_poll and policy.generic_repeat
-    if generic and stuck >= policy.critical:
-        return stuck_verdict(Detector.GENERIC_REPEAT, Level.CRITICAL, policy.critical)
-
-    if ruleset.argument_churn:
-        churn = scope.churn(tool, signature, ahead)
-        if churn >= policy.warning:
-            lossy = scope.is_lossy(None, churn)
-            return Verdict(
-                Detector.ARGUMENT_CHURN,
-                Level.WARNING,
-                churn,
-                policy.warning,
-                (Detector.ARGUMENT_CHURN, tool),
-                outcome=outcome,
-                lossy=lossy,
-            )
-
-    if generic:
-        recent = scope.recent(signature, ahead)
-        if recent >= policy.warning:
-            key = (Detector.GENERIC_REPEAT, signature)
-            return Verdict(Detector.GENERIC_REPEAT, Level.WARNING, recent, policy.warning, key, outcome=outcome)
+        return _stuck(counts, Detector.GLOBAL_CIRCUIT_BREAKER, Level.CRITICAL, policy.breaker)
+    if poll:
+        at = dict(policy.ruleset.poll_critical).get(counts.proposal.tool, policy.critical)
+        if stuck >= at and policy.known_poll:
+            return _stuck(counts, Detector.KNOWN_POLL_NO_PROGRESS, Level.CRITICAL, at)
+    if (
+        counts.still
+        and counts.swings >= policy.critical
+        and counts.swings >= policy.warning
+        and policy.ping_pong
+        and not (poll and stuck >= policy.warning and policy.known_poll)
+    ):
+        return _ping_pong(counts, Level.CRITICAL, policy.critical)
+    if (
+        not poll
+        and stuck >= policy.critical
+        and policy.generic_repeat
+        and not (counts.swings >= policy.warning and policy.ping_pong)
+    ):
+        return _stuck(counts, Detector.GENERIC_REPEAT, Level.CRITICAL, policy.critical)
     return None
+
+
+def warning(counts: Counts, policy: Policy) -> Verdict | None:
+    """Return the warning that comes first where no call is blocked."""
+    poll, limit = counts.proposal.known_poll, policy.warning
+    if poll and counts.stuck >= limit and policy.known_poll:
+        return _stuck(counts, Detector.KNOWN_POLL_NO_PROGRESS, Level.WARNING, limit)
+    if counts.swings >= limit and policy.ping_pong:
+        return _ping_pong(counts, Level.WARNING, limit)
+    if counts.churn >= limit:
+        key: tuple[object, ...] = (Detector.ARGUMENT_CHURN, counts.proposal.tool)
+        return Verdict(
+            Detector.ARGUMENT_CHURN,
+            Level.WARNING,
+            counts.churn,
+            int(limit),
+            key,
+            outcome=counts.outcome,
+            rests_on=(None, counts.churn),
+        )
+    if not poll and counts.recent >= limit and policy.generic_repeat:
+        key = (Detector.GENERIC_REPEAT, counts.proposal.signature)
+        return Verdict(Detector.GENERIC_REPEAT, Level.WARNING, counts.recent, int(limit), key, outcome=counts.outcome)
+    return None
+
+
+def _stuck(counts: Counts, detector: Detector, level: Level, threshold: int) -> Verdict:
+    signature, stuck, across = counts.proposal.signature, counts.stuck, counts.across
+    return Verdict(
+        detector,
+        level,
+        stuck,
+        int(threshold),
+        (detector, signature, counts.outcome),
+        outcome=counts.outcome,
+        across=across,
+        rests_on=(None if across else signature, stuck),
+    )
+
+
+def _ping_pong(counts: Counts, level: Level, threshold: int) -> Verdict:
+    return Verdict(
+        Detector.PING_PONG,
+        level,
+        counts.swings,
+        int(threshold),
+        (Detector.PING_PONG, frozenset((counts.proposal.signature, counts.other))),
+        counts.paired_tool,
+        counts.outcome,
+        rests_on=(None, counts.swings - 1) if level is Level.CRITICAL else None,
+    )
 
 
 class Warnings:

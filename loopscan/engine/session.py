@@ -7,10 +7,12 @@ every verdict that the recorded calls would have met is marked all the same.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from loopscan.engine import sentences
-from loopscan.engine.detectors import Proposal, Verdict, Warnings, verdict
+from loopscan.engine.detectors import Counts, Proposal, Verdict, Warnings, decide, measure
 from loopscan.engine.guards import (
     PASSED,
     CallOrder,
@@ -20,10 +22,10 @@ from loopscan.engine.guards import (
     PostCompactionGuard,
     UnknownToolGuard,
 )
-from loopscan.engine.history import History
-from loopscan.engine.names import compared_arguments, is_known_poll, signature, tool_name
-from loopscan.engine.outcomes import error_identity, judge
+from loopscan.engine.history import History, Scope
+from loopscan.engine.identify import ByContent, Identified, Identifier
 from loopscan.engine.records import Record
+from loopscan.engine.streaks import Projection
 from loopscan.events import (
     AbsentCall,
     Call,
@@ -50,12 +52,24 @@ class Slot:
     call: Call | AbsentCall
     number: int | None
     """Its number within the run; ``None`` for one that was not stored."""
-    tool: str
-    arguments: Json
-    """What is compared of the call's arguments."""
-    signature: bytes
+    identified: Identified
     record: Record | None = None
     vetoed: bool = False
+
+    @property
+    def tool(self) -> str:
+        """The name that the engine goes by."""
+        return self.identified.tool
+
+    @property
+    def signature(self) -> bytes:
+        """The identity of the call."""
+        return self.identified.signature
+
+    @property
+    def arguments(self) -> Json:
+        """What is compared of the call's arguments."""
+        return self.identified.arguments
 
 
 @dataclass(slots=True)
@@ -94,6 +108,10 @@ class RunState:
     """The batch that came next when the post-compaction guard was armed."""
 
 
+#: Says what becomes of a proposed call of a run, by what the detectors count.
+Judging: TypeAlias = Callable[[RunState, Slot, Counts], Verdict | None]
+
+
 class SessionEngine:
     """Replays one session. Feed it the session's events in order; each returns the marks it makes."""
 
@@ -104,10 +122,15 @@ class SessionEngine:
         mode: Mode = Mode.ENFORCE,
         scope: ScopeRule = ScopeRule.RUN,
         arm: Arm = Arm.AUTO,
+        identifier: Identifier | None = None,
+        judging: Judging | None = None,
     ) -> None:
+        """Make a fresh engine. ``identifier`` and ``judging`` go before the content and the rules of the ruleset."""
         self.policy = policy
         self.runs: dict[str, RunState] = {}
         self._ruleset = policy.ruleset
+        self._identifier = identifier or ByContent(policy.ruleset)
+        self._judging = judging or (lambda run, slot, counts: decide(counts, policy))
         self._enforce = mode is Mode.ENFORCE
         self._scope_rule = scope
         self._arm = arm
@@ -170,7 +193,7 @@ class SessionEngine:
                 return self._take_out(run, batch, attempts)
         for place, slot in enumerate(batch.slots):
             if isinstance(slot.call, AbsentCall):
-                error = error_identity(slot.call.error, self._ruleset)
+                error = self._identifier.absence(slot.call)
                 failure = Failure(slot.signature, error, lossy=slot.call.position is None)
                 marks += self._fared(run, batch, place, failure)
         return marks
@@ -189,10 +212,8 @@ class SessionEngine:
         slots: list[Slot] = []
         number = run.calls
         for call in calls:
-            tool = tool_name(call.tool, self._ruleset)
             numbered = isinstance(call, Call) or call.position is not None
-            arguments = compared_arguments(tool, call.arguments, self._ruleset)
-            slots.append(Slot(call, number if numbered else None, tool, arguments, signature(tool, arguments)))
+            slots.append(Slot(call, number if numbered else None, self._identifier.call(call)))
             number += numbered
         places = [place for place, slot in enumerate(slots) if isinstance(slot.call, Call)]
         batch = Batch(run.batches, turn.where, slots, places, CallOrder(len(slots)))
@@ -244,7 +265,7 @@ class SessionEngine:
         ahead = scope.projection()
         for place in proposed:
             slot = batch.slots[place]
-            found = verdict(self._proposal(slot), scope, ahead, self.policy)
+            found = self._judge(run, slot, scope, ahead)
             if found and found.critical:
                 marks.append(self._verdict(run, batch, slot, Kind.BLOCK, found, blocked=len(proposed)))
                 run.blocks += 1
@@ -263,7 +284,7 @@ class SessionEngine:
             return False
         slot = batch.slots[place]
         scope = self._history.scope(self._scope_id(run))
-        found = verdict(self._proposal(slot), scope, scope.projection(), self.policy)
+        found = self._judge(run, slot, scope, scope.projection())
         if found and found.critical:
             marks.append(self._verdict(run, batch, slot, Kind.BLOCK, found, blocked=1))
             run.blocks += 1
@@ -282,9 +303,13 @@ class SessionEngine:
                 self._history.append(slot.tool, slot.signature, self._scope_id(run), veto=True)
         batch.order = CallOrder(0)  # vetoes leave the streak of identical errors as it is
 
-    def _proposal(self, slot: Slot) -> Proposal:
-        poll = is_known_poll(slot.tool, slot.call.arguments, self._ruleset)
-        return Proposal(slot.tool, slot.signature, poll)
+    def _judge(self, run: RunState, slot: Slot, scope: Scope, ahead: Projection) -> Verdict | None:
+        call = slot.identified
+        counts = measure(Proposal(call.tool, call.signature, call.known_poll), scope, ahead, self._ruleset)
+        found = self._judging(run, slot, counts)
+        if found and found.rests_on and scope.is_lossy(*found.rests_on):
+            found = replace(found, lossy=True)
+        return found
 
     def _scope_id(self, run: RunState) -> str | None:
         if self._scope_rule is ScopeRule.SESSION:
@@ -304,7 +329,7 @@ class SessionEngine:
             return []
         outcome = event.outcome
         rejected = call.fate is Fate.REJECTED
-        judged = judge(slot.tool, call.arguments, outcome, self._ruleset)
+        judged = self._identifier.outcome(slot.tool, call, outcome)
         if slot.record:
             self._history.settle(slot.record, judged, lossy=outcome.lossy, passed_over=rejected)
         if run.ended:  # the rest of a batch that had started still finishes
@@ -413,7 +438,7 @@ class SessionEngine:
         """Mark where the live guard stepped in: it stands for the attempt that it replaced."""
         if run.ended:
             return []
-        tool = tool_name(event.tool, self._ruleset)
+        tool = self._identifier.tool(event.tool)
         attempts = run.unknown.attempt({tool})
         return [self._unknown_tool_stop(run, run.batches, event.where, tool, attempts, [])]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from loopscan.engine.detectors import Proposal, verdict
+from loopscan.engine.detectors import Proposal, decide, measure
 from loopscan.engine.history import History
 from loopscan.engine.names import compared_arguments, is_known_poll, signature, tool_name
 from loopscan.engine.outcomes import judge
@@ -117,7 +117,7 @@ def verdicts_of(case: dict[str, Any]) -> list[dict[str, Any] | None]:
             continue
         scope = history.scope(asked["run"])
         proposal = Proposal(tool, of_call, is_known_poll(tool, asked["args"], rules))
-        found = verdict(proposal, scope, scope.projection(), policy)
+        found = decide(measure(proposal, scope, scope.projection(), rules), policy)
         answers.append(
             found
             and {
