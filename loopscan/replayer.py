@@ -87,8 +87,12 @@ def plan(
     max_expanded: int = MAX_EXPANDED_BYTES,
     find_config: bool = True,
     previews: bool = True,
+    profiles: bool = False,
 ) -> Plan:
-    """Return what :func:`replay` is to do; the arguments are its own, and so is what is raised."""
+    """Return what :func:`replay` is to do; the arguments are its own, and so is what is raised.
+
+    ``profiles`` keeps with each session what answers other settings.
+    """
     paths = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     state = StateConfig()
     if config is None and find_config:
@@ -102,6 +106,7 @@ def plan(
         _choice(Arm, "arm", arm),
         tool_map or {},
         previews,
+        profiles=profiles,
     )
     return Plan(paths, options, input_format, max_line, max_expanded, state)
 

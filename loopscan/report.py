@@ -28,6 +28,8 @@ from loopscan.transcripts.statedir import StateConfig
 if TYPE_CHECKING:
     import polars
 
+    from loopscan.tuning.profiles import SessionProfile
+
 SCHEMA = "loopscan.replay/1"
 
 #: How many problems of one source are kept one by one.
@@ -135,6 +137,8 @@ class SessionReport:
     calls: int = 0
     runs: list[RunReport] = field(default_factory=list)
     recorded: list[Recorded] = field(default_factory=list)
+    profile: SessionProfile | None = None
+    """What answers other settings, if it was asked for."""
 
     def marks(self) -> Iterator[tuple[RunReport, Mark]]:
         """Yield every mark with its run, run by run."""

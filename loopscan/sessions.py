@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from loopscan.configfile import agent_key
+from loopscan.engine.identify import ByContent, Identifier, Once
 from loopscan.engine.session import RunState, SessionEngine, Slot
 from loopscan.events import (
     AbsentCall,
@@ -28,6 +29,9 @@ from loopscan.policy import Policy
 from loopscan.report import RunReport, SessionReport, mark_dict
 from loopscan.timeline import Timeline
 
+if TYPE_CHECKING:
+    from loopscan.tuning.profiles import ProfileBuilder
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -45,14 +49,17 @@ class Options:
     expected: Mapping[tuple[str, int], Mapping[int, Sequence[str]]] = field(default_factory=dict)
     """Marks that somebody expected and the replay does not make, in words: by session and run, then by batch."""
 
+    profiles: bool = False
+    """Whether to keep what answers other settings; see :mod:`loopscan.tuning.profiles`."""
+
     def own_policy(self, agent: str | None) -> Policy | None:
         """Return the policy of an agent that has a block of its own."""
         return self.agents.get(agent_key(agent)) if agent is not None else None
 
-    def engine(self, agent: str | None) -> SessionEngine:
+    def engine(self, agent: str | None, identifier: Identifier | None = None) -> SessionEngine:
         """Return a fresh engine for one session of ``agent``."""
         policy = self.own_policy(agent) or self.policy
-        return SessionEngine(policy, mode=self.mode, scope=self.scope, arm=self.arm)
+        return SessionEngine(policy, mode=self.mode, scope=self.scope, arm=self.arm, identifier=identifier)
 
 
 @dataclass(slots=True)
@@ -70,7 +77,15 @@ class SessionReplay:
     def __init__(self, source: str, started: SessionStarted, options: Options) -> None:
         at = started.where.time
         self._report = SessionReport(source, started.session, started.agent, started.model, at, at)
-        self._engine = options.engine(started.agent)
+        rules = options.policy.ruleset
+        self._identifier = Once(ByContent(rules))
+        self._engine = options.engine(started.agent, self._identifier)
+        self._profile: ProfileBuilder | None = None
+        if options.profiles:
+            from loopscan.tuning.profiles import Basis, ProfileBuilder
+
+            basis = Basis(rules.name, options.scope, options.arm)
+            self._profile = ProfileBuilder(source, started, basis, self._identifier)
         self._previews = options.previews
         self._expected = options.expected
         self._runs: dict[str, _Run] = {}
@@ -80,6 +95,9 @@ class SessionReplay:
         self._clock(event.where)
         if event.run is None:
             return []
+        self._identifier.forget()
+        if self._profile is not None:
+            self._profile.feed(event)
         run = self._run(event.run)
         state = self._engine.run(event.run)
         over = state.ended is not None
@@ -95,7 +113,7 @@ class SessionReplay:
             self._report.recorded.append(event)
             run.timeline.recorded(state.batches, event)
         elif over:
-            _add_not_reached(event, run.report, state)
+            add_not_reached(event, run.report, state)
         else:
             _show(event, marks, run.timeline, state)
         if isinstance(event, RunEnded):
@@ -119,6 +137,8 @@ class SessionReplay:
             run.report.steps = run.timeline.steps()
         self._report.runs = [run.report for run in self._runs.values()]
         self._report.calls = sum(run.calls for run in self._report.runs)
+        if self._profile is not None:
+            self._report.profile = self._profile.finish(event.where)
         return self._report
 
     def _show_expected(self, run: _Run) -> None:
@@ -140,7 +160,7 @@ class SessionReplay:
             report.ended = time if report.ended is None else max(report.ended, time)
 
 
-def _add_not_reached(event: SessionEvent, report: RunReport, state: RunState) -> None:
+def add_not_reached(event: SessionEvent, report: RunReport, state: RunState) -> None:
     """Count what the run did after its end in the replay; an upper bound of what ending it would have saved."""
     saved = report.not_reached
     # What unstored responses cost is of a whole attempt: nobody knows how much of it came after the end.

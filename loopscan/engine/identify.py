@@ -42,6 +42,41 @@ class Identifier(Protocol):
         ...
 
 
+class Once:
+    """Asks another identifier once for each thing that is asked for several times about the same event."""
+
+    def __init__(self, identifier: Identifier) -> None:
+        self._identifier = identifier
+        self._calls: dict[int, Identified] = {}
+        self._outcome: tuple[Outcome, str, Judged] | None = None
+
+    def forget(self) -> None:
+        """Forget what was asked for: another event comes."""
+        self._calls.clear()
+
+    def call(self, call: Call | AbsentCall) -> Identified:
+        """Return what is compared of a call."""
+        found = self._calls.get(id(call))
+        if found is None:
+            found = self._calls[id(call)] = self._identifier.call(call)
+        return found
+
+    def tool(self, name: str) -> str:
+        """Return the name that the engine goes by for a tool."""
+        return self._identifier.tool(name)
+
+    def outcome(self, tool: str, call: Call, outcome: Outcome) -> Judged:
+        """Return what is kept of the outcome of ``call`` to ``tool``, the name that the engine goes by."""
+        latest = self._outcome
+        if latest is None or latest[0] is not outcome or latest[1] != tool:
+            latest = self._outcome = (outcome, tool, self._identifier.outcome(tool, call, outcome))
+        return latest[2]
+
+    def absence(self, call: AbsentCall) -> bytes:
+        """Return the identity of the error that a call to an absent tool came back with."""
+        return self._identifier.absence(call)
+
+
 class ByContent:
     """Identifies what is on record by its content, as the releases of a ruleset do."""
 

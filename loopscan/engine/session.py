@@ -246,7 +246,7 @@ class SessionEngine:
                 continue
             unknown = call.fate in (Fate.LOST, Fate.VETOED)
             if self.policy.enabled:
-                slot.record = self._history.append(slot.tool, slot.signature, self._scope_id(run), settled=unknown)
+                slot.record = self._history.append(slot.tool, slot.signature, self.scope_id(run), settled=unknown)
             if unknown:
                 marks += self._fared(run, batch, place, None)
         return marks
@@ -261,7 +261,7 @@ class SessionEngine:
         """Judge a batch before any of it runs; return the place of the call that vetoes it all, if one does."""
         if not self.policy.enabled:
             return None
-        scope = self._history.scope(self._scope_id(run))
+        scope = self._history.scope(self.scope_id(run))
         ahead = scope.projection()
         for place in proposed:
             slot = batch.slots[place]
@@ -283,7 +283,7 @@ class SessionEngine:
         if not self.policy.enabled:
             return False
         slot = batch.slots[place]
-        scope = self._history.scope(self._scope_id(run))
+        scope = self._history.scope(self.scope_id(run))
         found = self._judge(run, slot, scope, scope.projection())
         if found and found.critical:
             marks.append(self._verdict(run, batch, slot, Kind.BLOCK, found, blocked=1))
@@ -300,7 +300,7 @@ class SessionEngine:
         for place in proposed:
             slot = batch.slots[place]
             if slot.signature == trigger:
-                self._history.append(slot.tool, slot.signature, self._scope_id(run), veto=True)
+                self._history.append(slot.tool, slot.signature, self.scope_id(run), veto=True)
         batch.order = CallOrder(0)  # vetoes leave the streak of identical errors as it is
 
     def _judge(self, run: RunState, slot: Slot, scope: Scope, ahead: Projection) -> Verdict | None:
@@ -311,7 +311,8 @@ class SessionEngine:
             found = replace(found, lossy=True)
         return found
 
-    def _scope_id(self, run: RunState) -> str | None:
+    def scope_id(self, run: RunState) -> str | None:
+        """Return what tells the records of a run from those of others; ``None``: nothing does."""
         if self._scope_rule is ScopeRule.SESSION:
             return None
         return f"key {run.key}" if run.run_id is None else f"id {run.run_id}"
@@ -467,7 +468,7 @@ class SessionEngine:
     # --- marks
 
     def _warn(self, run: RunState, batch: Batch, slot: Slot, found: Verdict, marks: list[Mark]) -> None:
-        if self._warnings.emit(self._scope_id(run), found.key, found.count):
+        if self._warnings.emit(self.scope_id(run), found.key, found.count):
             marks.append(self._verdict(run, batch, slot, Kind.WARNING, found))
         else:
             run.suppressed_warnings += 1

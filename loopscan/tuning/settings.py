@@ -1,0 +1,202 @@
+"""Settings: one combination of everything that ``tools.loopDetection`` lets people set, and the grid to try."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from itertools import product
+from typing import Final
+
+from loopscan.errors import UsageError
+from loopscan.policy import COUNTS, FIELDS, SWITCHES, Policy, nearest_field, positive_whole
+from loopscan.rulesets import Ruleset
+from loopscan.tuning.profiles import LONGEST_HISTORY, LOWEST_THRESHOLD
+
+#: The configuration field of each attribute of :class:`Setting`.
+FIELD_OF: Final[Mapping[str, str]] = {
+    "enabled": "enabled",
+    "history_size": "historySize",
+    "warning": "warningThreshold",
+    "critical": "criticalThreshold",
+    "breaker": "globalCircuitBreakerThreshold",
+    "unknown_tool": "unknownToolThreshold",
+    "generic_repeat": "detectors.genericRepeat",
+    "known_poll": "detectors.knownPollNoProgress",
+    "ping_pong": "detectors.pingPong",
+    "guard_window": "postCompactionGuard.windowSize",
+}
+_ATTRIBUTE_OF: Final = {name: attribute for attribute, name in FIELD_OF.items()}
+
+#: How many settings one sweep may have.
+MOST_SETTINGS: Final = 1_000_000
+_RANGE: Final = re.compile(r"(\d+)\.\.(\d+)(?::(\d+))?")
+_SWITCHES: Final = {"true": True, "on": True, "false": False, "off": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One combination. The fields are those of :class:`~loopscan.policy.Policy`, and mean the same."""
+
+    enabled: bool | None = True
+    history_size: int = 30
+    warning: int = 10
+    critical: int = 20
+    breaker: int = 30
+    unknown_tool: int = 10
+    generic_repeat: bool = True
+    known_poll: bool = True
+    ping_pong: bool = True
+    guard_window: int = 3
+
+    @classmethod
+    def of(cls, policy: Policy) -> Setting:
+        """Return what a policy sets."""
+        return cls(**{each.name: getattr(policy, each.name) for each in fields(cls)})
+
+    def policy(self, rules: Ruleset) -> Policy:
+        """Return the policy that this setting makes under a ruleset, be its thresholds fixed or not."""
+        return Policy(rules, **self.values())  # type: ignore[arg-type]
+
+    def values(self) -> dict[str, bool | int | None]:
+        """Return the values by attribute."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    def changes(self, other: Setting) -> dict[str, bool | int | None]:
+        """Return the configuration fields in which this setting differs from ``other``, in their usual order."""
+        mine, theirs = self.values(), other.values()
+        changed = {FIELD_OF[name]: value for name, value in mine.items() if value != theirs[name]}
+        return {name: changed[name] for name in FIELDS if name in changed}
+
+
+#: The values of each attribute that are tried, in ascending order (switches: on, off).
+Axes = Mapping[str, Sequence[bool | int | None]]
+
+_TRIED: Final[Axes] = {
+    "enabled": (False, True),
+    "history_size": (30, 60, 120),
+    "warning": (5, 8, 10, 15, 20),
+    "critical": (8, 10, 12, 15, 20, 25, 30, 40, 60),
+    "breaker": (15, 20, 30, 40, 60, 100),
+    "unknown_tool": (5, 10, 20),
+    "generic_repeat": (True, False),
+    "known_poll": (True, False),
+    "ping_pong": (True, False),
+    "guard_window": (3,),
+}
+
+
+class Grid:
+    """All settings of the axes that make sense, in a fixed order.
+
+    A setting makes sense if ``warning < critical < breaker`` (OpenClaw raises them otherwise), and at most one
+    detector is off unless the axes leave no choice. With ``enabled`` other than true the thresholds mean nothing: one of them
+    stands for all.
+    """
+
+    def __init__(self, axes: Axes) -> None:
+        self.axes: dict[str, tuple[bool | int | None, ...]] = {
+            name: tuple(axes.get(name, _TRIED[name])) for name in FIELD_OF
+        }
+        self.shape = tuple(len(values) for values in self.axes.values())
+        total = 1
+        for size in self.shape:
+            total *= size
+        if total > MOST_SETTINGS:
+            raise UsageError(f"--try asks for {total:,} settings; {MOST_SETTINGS:,} are the most: try fewer values")
+        self.settings: list[Setting] = []
+        self.places: list[int] = []
+        """The place of each setting in the flattened axes."""
+        fewest_off = sum(False in self.axes[name] and len(self.axes[name]) == 1 for name in _SWITCH_NAMES)
+        for place, values in enumerate(product(*self.axes.values())):
+            setting = Setting(*values)  # type: ignore[arg-type]
+            if self._makes_sense(setting, fewest_off):
+                self.settings.append(setting)
+                self.places.append(place)
+        if not self.settings:
+            raise UsageError("--try leaves no setting with warningThreshold < criticalThreshold < the breaker")
+
+    def _makes_sense(self, setting: Setting, fewest_off: int) -> bool:
+        if setting.enabled is not True:
+            first = {name: values[0] for name, values in self.axes.items()}
+            kept = {"enabled", "unknown_tool"} | ({"guard_window"} if setting.enabled is None else set())
+            return all(value == first[name] for name, value in setting.values().items() if name not in kept)
+        off = sum(not getattr(setting, name) for name in _SWITCH_NAMES)
+        return setting.warning < setting.critical < setting.breaker and off <= max(1, fewest_off)
+
+
+_SWITCH_NAMES: Final = tuple(_ATTRIBUTE_OF[name] for name in SWITCHES)
+
+
+def axes_for(
+    rules: Ruleset, in_force: Iterable[Setting], tried: Iterable[str] = ()
+) -> dict[str, tuple[bool | int | None, ...]]:
+    """Return the axes of a sweep: what is usual, with what is in force, and what ``--try NAME=VALUES`` says.
+
+    ``VALUES`` are numbers and ranges such as ``8,10..40:5``, or ``true,false``. Raises :class:`UsageError` for a
+    field that there is not, for values that make no sense, and for those that profiles cannot answer.
+    """
+    axes = {name: set(values) for name, values in _TRIED.items()}
+    for setting in in_force:
+        for name, value in setting.values().items():
+            axes[name].add(value)
+    for text in tried:
+        name, values = _tried(text)
+        axes[name] = set(values)
+    return {name: tuple(sorted(values, key=_order)) for name, values in axes.items()}
+
+
+def _order(value: bool | int | None) -> tuple[int, int]:
+    """Order values: ``False``, unset, ``True`` of ``enabled``; numbers by size."""
+    return (0, 1) if value is None else (0, 2 * int(value))
+
+
+def _tried(text: str) -> tuple[str, list[bool | int | None]]:
+    written, separator, values = text.partition("=")
+    if not separator or not values:
+        raise UsageError(f"--try must be NAME=VALUES, such as criticalThreshold=10..40:5, not {text!r}")
+    if written not in FIELDS:
+        near = nearest_field(written)
+        raise UsageError(
+            f"--try: there is no field {written!r}; "
+            + (f"did you mean {near}?" if near else f"known: {', '.join(FIELDS)}")
+        )
+    parts = [part.strip() for part in values.split(",")]
+    if written not in COUNTS:
+        return _ATTRIBUTE_OF[written], [_switch(written, part) for part in parts]
+    numbers = [number for part in parts for number in _numbers(written, part)]
+    lowest, highest = _limits(written)
+    for number in numbers:
+        if not lowest <= number <= highest:
+            raise UsageError(
+                f"--try {written}={number}: from {lowest} to {highest} can be answered; "
+                "loopscan replay --set replays any other value"
+            )
+    return _ATTRIBUTE_OF[written], list(numbers)
+
+
+def _limits(name: str) -> tuple[int, int]:
+    if name == "historySize":
+        return LOWEST_THRESHOLD, LONGEST_HISTORY
+    return (1 if name == "postCompactionGuard.windowSize" else LOWEST_THRESHOLD), 1 << 31
+
+
+def _switch(name: str, text: str) -> bool | None:
+    if name == "enabled" and text in {"unset", "null"}:
+        return None
+    if text not in _SWITCHES:
+        raise UsageError(f"--try {name}: must be true, false or both, not {text!r}")
+    return _SWITCHES[text]
+
+
+def _numbers(name: str, text: str) -> Iterator[int]:
+    spread = _RANGE.fullmatch(text)
+    if spread:
+        first, last, step = int(spread[1]), int(spread[2]), int(spread[3] or 1)
+        if step and first <= last and (last - first) // step < MOST_SETTINGS:
+            yield from range(first, last + 1, step)
+            return
+    elif text.isdigit() and positive_whole(int(text[:20])):
+        yield int(text[:20])
+        return
+    raise UsageError(f"--try {name}: {text!r} is no number or range such as 10..40 or 10..40:5")
