@@ -90,8 +90,8 @@ class Grid:
     """All settings of the axes that make sense, in a fixed order.
 
     A setting makes sense if ``warning < critical < breaker`` (OpenClaw raises them otherwise), and at most one
-    detector is off unless the axes leave no choice. With ``enabled`` other than true the thresholds mean nothing: one of them
-    stands for all.
+    detector is off unless the axes leave no choice. With ``enabled`` other than true the thresholds mean nothing:
+    one of them stands for all.
     """
 
     def __init__(self, axes: Axes) -> None:

@@ -63,7 +63,7 @@ _MOST_NUMBERED: Final = 4096
 
 
 class Numbers:
-    """Gives equal things the same number; what was not seen for long gets a new one, since no streak goes that far."""
+    """Gives equal things the same number; what was not seen for long gets a new one: no streak goes that far."""
 
     def __init__(self) -> None:
         self._numbers: dict[Hashable, int] = {}
