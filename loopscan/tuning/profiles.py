@@ -26,7 +26,7 @@ from loopscan.events import (
     Where,
 )
 from loopscan.modes import Arm, ScopeRule
-from loopscan.tuning.steps import Recorder, Step
+from loopscan.tuning.steps import Recorder, Step, written
 
 #: How often something has to occur for its unit to be kept.
 REPEATS: Final = 3
@@ -162,7 +162,7 @@ class ProfileBuilder:
         self._clock(event.where)
         if not event.run:
             return
-        self._numbers.setdefault(event.run, len(self._numbers))
+        self._numbers.setdefault(written(event.run), len(self._numbers))
         if isinstance(event, Turn | UnknownToolStopped):
             self._spent.add_usage(event.usage)
         if isinstance(event, Turn):
@@ -177,9 +177,9 @@ class ProfileBuilder:
         if isinstance(event, Compaction):
             unit.repeats |= event.in_run  # it arms a guard that a single loop of three calls sets off
         if isinstance(event, RunEnded):
-            unit.open.discard(event.run)
+            unit.open.discard(step[1])
         else:
-            unit.open.add(event.run)
+            unit.open.add(step[1])
 
     def finish(self, where: Where) -> SessionProfile:
         """Return the profile: nothing follows."""
@@ -203,7 +203,7 @@ class ProfileBuilder:
 
     def _unit_of(self, event: SessionEvent) -> _Unit:
         """Return the unit that an event belongs to: the one that goes on, or an earlier one of the same run."""
-        run = event.run or ""
+        run = written(event.run or "")
         run_id = getattr(event, "run_id", None)
         scopes = {f"key {run}"} | ({f"id {run_id}"} if run_id else set())
         latest = self._units[-1] if self._units else None

@@ -109,7 +109,7 @@ class Chosen:
     sessions_needed: int | None
     """Sessions at risk without a false block that the promise needs."""
     sessions_more: int | None
-    """How many more sessions of all kinds that takes, if as many of them are at risk as now; ``None``: cannot be told."""
+    """How many more sessions that takes, if as many of them are at risk as now; ``None``: cannot be told."""
     reason: str
     """One sentence."""
 
@@ -164,7 +164,7 @@ class IncidentRow:
     started: float | None
     ended: float | None
     label: Label
-    """Seen from its fifth call, the earliest at which a setting could step in; the rule that gave it says why."""
+    """Seen from its fifth call, where the first setting could step in; the rule that gave it says why."""
     rule: str
     rule_label: Label
     """What the rules say, whatever label was given."""
@@ -179,7 +179,7 @@ class Flip:
     """The threshold as moved."""
     incident: IncidentRow
     before: str
-    """``caught``, ``missed``, ``false_block``, ``spared``, ``unknown_blocked``, ``unknown_spared`` or ``not_reached``."""
+    """``caught``, ``missed``, ``false_block``, ``spared``, ``unknown_blocked``, ``unknown_spared``, ``not_reached``"""
     after: str
 
 

@@ -116,6 +116,23 @@ class Grid:
         if not self.settings:
             raise UsageError("--try leaves no setting with warningThreshold < criticalThreshold < the breaker")
 
+    @classmethod
+    def of(cls, settings: Sequence[Setting]) -> Grid:
+        """Return a grid of just these settings, which have to differ, in their order."""
+        grid = cls.__new__(cls)
+        values = [setting.values() for setting in settings]
+        grid.axes = {name: tuple(sorted({row[name] for row in values}, key=_order)) for name in FIELD_OF}
+        grid.shape = tuple(len(axis) for axis in grid.axes.values())
+        grid.settings = list(settings)
+        grid.places = [grid._place(row) for row in values]
+        return grid
+
+    def _place(self, values: Mapping[str, bool | int | None]) -> int:
+        place = 0
+        for name, axis in self.axes.items():
+            place = place * len(axis) + axis.index(values[name])
+        return place
+
     def _makes_sense(self, setting: Setting, fewest_off: int) -> bool:
         if setting.enabled is not True:
             first = {name: values[0] for name, values in self.axes.items()}

@@ -58,6 +58,7 @@ _FATES: Final = tuple(Fate)
 #: The numbers of two fates.
 NOT_RUN, REJECTED = _FATES.index(Fate.NOT_RUN), _FATES.index(Fate.REJECTED)
 _ENDINGS: Final = tuple(Ending)
+_MOST_TOKENS: Final = 1 << 53
 _MOST_NUMBERED: Final = 4096
 """How many different things of one kind are remembered: many more than a history holds."""
 
@@ -97,56 +98,52 @@ class Recorder:
     def step(self, event: SessionEvent) -> Step | None:
         """Return the step of an event; ``None`` for what no engine sees and no label looks at."""
         line, time = event.where.line, event.where.time
+        run = written(event.run or "")
         match event:
             case Turn():
-                return self._turn(event)
+                return self._turn(event, run)
             case Result():
-                return self._result(event)
+                return self._result(event, run)
             case UserMessage():
-                return ["u", event.run, line, time, event.steering * STEERING | event.retry * RETRY]
+                return ["u", run, line, time, event.steering * STEERING | event.retry * RETRY]
             case Compaction() if event.run is not None:
-                return ["c", event.run, line, time, event.in_run, event.from_hook]
+                return ["c", run, line, time, event.in_run, event.from_hook]
             case UnknownToolStopped():
-                tool = self._identifier.tool(event.tool)
-                return ["s", event.run, line, time, tool, _usage(event.usage)]
+                tool = written(self._identifier.tool(event.tool))
+                return ["s", run, line, time, tool, _usage(event.usage)]
             case RunEnded():
                 self._latest.pop(event.run, None)
-                return ["e", event.run, line, time, _ENDINGS.index(event.ending), event.unanswered]
+                return ["e", run, line, time, _ENDINGS.index(event.ending), event.unanswered]
             case Recorded() if event.run:
-                return ["v", event.run, line, time, event.kind]
+                return ["v", run, line, time, event.kind]
             case _:
                 return None
 
-    def _turn(self, turn: Turn) -> Step:
+    def _turn(self, turn: Turn, run: str) -> Step:
         identified = [self._identifier.call(call) for call in turn.calls]
         if turn.stored and (turn.calls or turn.absent):
             self._latest[turn.run] = (turn, identified)
         calls = [
-            [known.tool, self._signatures.of(known.signature), int(known.known_poll), _FATES.index(call.fate)]
+            [
+                written(known.tool),
+                self._signatures.of(known.signature),
+                int(known.known_poll),
+                _FATES.index(call.fate),
+            ]
             for call, known in zip(turn.calls, identified, strict=True)
         ]
         absent = [self._absent(call) for call in turn.absent]
         flags = turn.stored * STORED | turn.failed * MODEL_FAILED
         usage = _usage(turn.usage)
-        return [
-            "t",
-            turn.run,
-            turn.where.line,
-            turn.where.time,
-            flags,
-            turn.stop_reason,
-            turn.model,
-            usage,
-            calls,
-            absent,
-        ]
+        said = [None if text is None else written(text) for text in (turn.stop_reason, turn.model)]
+        return ["t", run, turn.where.line, turn.where.time, flags, *said, usage, calls, absent]
 
     def _absent(self, call: AbsentCall) -> Step:
         known = self._identifier.call(call)
         error = self._outcomes.of(self._identifier.absence(call))
-        return [known.tool, self._signatures.of(known.signature), call.position, error]
+        return [written(known.tool), self._signatures.of(known.signature), call.position, error]
 
-    def _result(self, result: Result) -> Step | None:
+    def _result(self, result: Result, run: str) -> Step | None:
         turn, identified = self._latest.get(result.run, (None, []))
         if turn is None or result.index >= len(identified):
             return None
@@ -165,12 +162,17 @@ class Recorder:
             | (well and delivered(known.tool, call.arguments)) * DELIVERED
         )
         return [
-            *("r", result.run, result.where.line, result.where.time, result.index),
+            *("r", run, result.where.line, result.where.time, result.index),
             self._outcomes.of_any(judged.identity),
             flags,
             self._failures.of_any(judged.failure),
             self._unknown.of_any(judged.unknown_tool),
         ]
+
+
+def written(text: str) -> str:
+    """Return text as it can be written down: a half of a character that stands alone is spelt out."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 def play(steps: Iterable[Step]) -> Iterator[SessionEvent]:
@@ -255,7 +257,8 @@ def _identity(number: int | None) -> bytes | None:
 def _usage(usage: Usage) -> list[Any] | None:
     if usage == NO_USAGE:
         return None
-    return [usage.input, usage.output, usage.cache_read, usage.cache_write, usage.total, usage.cost_usd]
+    counts = (usage.input, usage.output, usage.cache_read, usage.cache_write, usage.total)
+    return [*(max(0, min(count, _MOST_TOKENS)) for count in counts), usage.cost_usd]
 
 
 def _played_usage(usage: list[Any] | None) -> Usage:

@@ -1,0 +1,121 @@
+"""Labels that people give: a file of them, by session, run or incident."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import orjson
+
+from loopscan.errors import UsageError
+from loopscan.sanitize import clean
+from loopscan.tuning.incidents import Incident
+from loopscan.tuning.labels import Label
+from loopscan.tuning.profiles import SessionProfile
+
+#: The columns that a file of labels may have; others are ignored, so that an export can be edited and given back.
+COLUMNS: Final = ("incident", "session", "run", "label")
+
+
+def name_of(profile: SessionProfile, incident: Incident) -> str:
+    """Return the name of an incident: session, run and first call, which stay as long as the record does."""
+    first = incident.calls[0]
+    place = f"{first.call}" if first.call >= 0 else f"batch-{first.batch}"
+    return f"{profile.session}/{profile.run_numbers[first.run]}/{place}"
+
+
+@dataclass(slots=True)
+class GivenLabels:
+    """Labels by incident, by run of a session, and by session: the closest one counts."""
+
+    incidents: dict[str, Label] = field(default_factory=dict)
+    runs: dict[tuple[str, int], Label] = field(default_factory=dict)
+    sessions: dict[str, Label] = field(default_factory=dict)
+    used: set[object] = field(default_factory=set)
+    """What was looked up and found."""
+
+    def __call__(self, profile: SessionProfile, unit: int, incident: Incident) -> Label | None:
+        """Return the label that was given to an incident."""
+        name = name_of(profile, incident)
+        run = (profile.session, profile.run_numbers[incident.run])
+        keys: tuple[object, ...] = (name, run, profile.session)
+        found = (self.incidents.get(name), self.runs.get(run), self.sessions.get(profile.session))
+        for place, label in enumerate(found):
+            if label is not None:
+                self.used.add((place, keys[place]))
+                return label
+        return None
+
+    @property
+    def unmatched(self) -> int:
+        """How many labels were given to nothing that is here."""
+        return len(self.incidents) + len(self.runs) + len(self.sessions) - len(self.used)
+
+
+def read_labels(path: str) -> GivenLabels:
+    """Return the labels in a file of CSV or JSON lines.
+
+    Each row has a ``label`` (stuck, productive or unknown) and says what it is of: ``incident``, or ``session`` and
+    ``run`` (counted from 0), or ``session`` alone. Rows with an empty label are passed over. Raises
+    :class:`UsageError` with the line for a row that makes no sense.
+    """
+    shown = clean(path)
+    try:
+        text = Path(path).read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise UsageError(f"--labels {shown}: {error.strerror or 'cannot be read'}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"--labels {shown}: is no text in UTF-8") from error
+    found = GivenLabels()
+    for line, row in _rows(shown, text):
+        label = str(row.get("label") or "").strip().lower()
+        if not label:
+            continue
+        if label not in set(Label):
+            raise UsageError(
+                f"--labels {shown}:{line}: label must be stuck, productive or unknown, not {clean(label, 40)!r}"
+            )
+        _take(found, row, Label(label), f"--labels {shown}:{line}")
+    return found
+
+
+def _take(found: GivenLabels, row: Mapping[str, object], label: Label, place: str) -> None:
+    incident, session, run = (str(row.get(name) if row.get(name) is not None else "") for name in COLUMNS[:3])
+    if incident:
+        found.incidents[incident] = label
+    elif session and run:
+        if not run.isdigit():
+            raise UsageError(f"{place}: run must be its number, counted from 0, not {clean(run, 40)!r}")
+        found.runs[session, int(run)] = label
+    elif session:
+        found.sessions[session] = label
+    else:
+        raise UsageError(f"{place}: names neither an incident nor a session")
+
+
+def _rows(shown: str, text: str) -> Iterator[tuple[int, Mapping[str, object]]]:
+    """Yield each row with its line."""
+    if text.lstrip()[:1] == "{":
+        for line, written in enumerate(text.splitlines(), 1):
+            if not written.strip():
+                continue
+            try:
+                value = orjson.loads(written)
+            except ValueError as error:
+                raise UsageError(f"--labels {shown}:{line}: is no JSON") from error
+            if not isinstance(value, dict):
+                raise UsageError(f"--labels {shown}:{line}: must be an object with session or incident, and label")
+            yield line, value
+        return
+    rows = csv.DictReader(io.StringIO(text))
+    if "label" not in (rows.fieldnames or ()):
+        raise UsageError(f"--labels {shown}:1: there is no column label; needed: label, and incident or session")
+    try:
+        for row in rows:
+            yield rows.line_num, row
+    except csv.Error as error:
+        raise UsageError(f"--labels {shown}:{rows.line_num}: {clean(str(error), 80)}") from error
