@@ -109,7 +109,7 @@ def best(allowed: Bools, saved: Floats, false_blocks: Ints, preferences: Prefere
     most = gain.max(axis=-1, keepdims=True, initial=0.0)
     left = (gain > 0) & (gain >= most * (1 - _SAME))
     for key in (false_blocks, preferences.warnings, preferences.changes, preferences.strictness):
-        every = np.broadcast_to(key, left.shape)
+        every = np.broadcast_to(key.astype(np.int64, copy=False), left.shape)
         left &= every == every.min(axis=-1, keepdims=True, where=left, initial=np.iinfo(np.int64).max)
     return np.where(left.any(axis=-1), _first(left), -1)
 
@@ -118,7 +118,7 @@ def cheapest(
     false_blocks: Ints, missed: Ints, stuck: Ints, saved: Floats, cost_ratio: float, preferences: Preferences
 ) -> Ints:
     """Return what ``choose_by_cost`` picks, -1 for none, for any number of corpora at once; arrays as in ``best``."""
-    cost = missed + cost_ratio * false_blocks
+    cost = missed + float(cost_ratio) * false_blocks
     useful = (saved > 0) & (cost < stuck[..., None] * (1 - _SAME))
     least = cost.min(axis=-1, keepdims=True, where=useful, initial=np.inf)
     return best(useful & (cost <= least * (1 + _SAME)), saved, false_blocks, preferences)
