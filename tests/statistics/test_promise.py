@@ -11,7 +11,7 @@ from benchmarks import promise as figures
 from loopscan.tuning.intervals import tails
 from tests.statistics.corpora import Outcome, populations, simulate
 
-CORPORA = 2000
+CORPORA = 1000
 CHANCE = 1e-9
 """Less likely than this is no accident; the seeds are fixed besides."""
 
