@@ -179,7 +179,7 @@ class Flip:
     """The threshold as moved."""
     incident: IncidentRow
     before: str
-    """``caught``, ``missed``, ``false_block``, ``spared``, ``unknown_blocked``, ``unknown_spared``, ``not_reached``"""
+    """How it fares as a :class:`~loopscan.tuning.parts.Fate`, such as ``caught`` or ``false_block``."""
     after: str
 
 
