@@ -67,6 +67,18 @@ class CommandLineSettings(dict[str, object]):
     """
 
 
+class FileConfig(dict[str, object]):
+    """A configuration that was read from a file, which messages name.
+
+    A type of its own, so that the library takes it where it takes an object.
+    """
+
+    def __init__(self, values: Mapping[str, object], source: str) -> None:
+        super().__init__(values)
+        self.source = source
+        """The file, ready to print."""
+
+
 @dataclass(slots=True)
 class _Document:
     """A parsed configuration: how its places are named, and what there is to say about it."""
@@ -108,6 +120,8 @@ class _Document:
 
 #: A configuration: its path, or the object that is in it.
 Config: TypeAlias = "str | os.PathLike[str] | Mapping[str, object]"
+#: The way from the top of a configuration to a place in it: names in objects, indices in arrays.
+Keys: TypeAlias = "tuple[str | int, ...]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +129,7 @@ class _Agent:
     """One agent of a configuration."""
 
     id: str
+    keys: Keys
     path: str
     entry: Mapping[str, object]
 
@@ -169,6 +184,22 @@ def load_agent_policies(
     }
 
 
+def block_keys(rules: Ruleset, config: Mapping[str, object], agent: str | None) -> Keys | None:
+    """Return where the block of ``agent`` (``None``: the global one) stands in ``config``, or belongs.
+
+    Returns ``None`` for an agent that is not in the configuration. Raises what :func:`load_policy` raises.
+    """
+    root, document = _open(config)
+    if agent is None:
+        return {"block": (), "tools": (_BLOCK,), "whole": ("tools", _BLOCK)}[_shape(root, document)]
+    own = [each for each in _agents(root, document, rules) if agent_key(each.id) == agent_key(agent)]
+    for each in own:
+        tools = document.child(each.entry, each.path, "tools")
+        if document.block(tools, member(each.path, "tools")) is not None:
+            return (*each.keys, "tools", _BLOCK)
+    return (*own[0].keys, "tools", _BLOCK) if own else None
+
+
 def _overrides(values: Mapping[str, object] | None) -> Layer | None:
     if not values:
         return None
@@ -179,7 +210,7 @@ def _overrides(values: Mapping[str, object] | None) -> Layer | None:
 
 def _open(config: Config) -> tuple[Mapping[str, object], _Document]:
     if isinstance(config, Mapping):
-        return config, _Document(None)
+        return config, _Document(config.source if isinstance(config, FileConfig) else None)
     if isinstance(config, str | os.PathLike):
         path = Path(config)
         return read_config(path), _Document(clean(str(path)))
@@ -192,6 +223,11 @@ def read_config(path: Path) -> Mapping[str, object]:
     Raises :class:`~loopscan.errors.ConfigError` if the file cannot be read, is no UTF-8, no JSON5 or no
     object; syntax errors are named with line and column, both from 1.
     """
+    return parse_config(read_bytes(path), clean(str(path)))
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return what is in the configuration ``path``; errors are those of :func:`read_config`."""
     name = clean(str(path))
     try:
         with path.open("rb") as file:
@@ -201,6 +237,11 @@ def read_config(path: Path) -> Mapping[str, object]:
         raise ConfigError(f"cannot read the configuration {name}: {reason}") from None
     if len(data) > MAX_BYTES:
         raise ConfigError(f"{name}: larger than {MAX_BYTES} bytes; this is no OpenClaw configuration")
+    return data
+
+
+def parse_config(data: bytes, name: str) -> Mapping[str, object]:
+    """Return the object in ``data``, which come from ``name``; errors are those of :func:`read_config`."""
     value = _parse(data, name)
     if not isinstance(value, Mapping):
         raise ConfigError(f"{name}: holds {shown(value)}; a configuration is an object, such as {{ tools: {{ … }} }}")
@@ -364,7 +405,7 @@ def _agents(root: Mapping[str, object], document: _Document, rules: Ruleset) -> 
             for name in _names(entries or {}):
                 entry = None if name == INCLUDE else document.child(entries, "agents.entries", name)
                 if entry is not None:
-                    yield _Agent(name, member("agents.entries", name), entry)
+                    yield _Agent(name, ("agents", "entries", name), member("agents.entries", name), entry)
 
 
 def _listed_agents(value: object, document: _Document) -> Iterator[_Agent]:
@@ -377,7 +418,7 @@ def _listed_agents(value: object, document: _Document) -> Iterator[_Agent]:
         if isinstance(entry, Mapping):
             name = entry.get("id")
             if isinstance(name, str):
-                yield _Agent(name, path, entry)
+                yield _Agent(name, ("agents", "list", index), path, entry)
             else:
                 document.note_include(entry, path)
 

@@ -69,6 +69,22 @@ class Policy:
     """By configuration field, such as ``warningThreshold``."""
     notes: tuple[Note, ...] = ()
 
+    @property
+    def values(self) -> dict[str, int | bool | None]:
+        """Every value by configuration field, in the order of :data:`FIELDS`."""
+        return {
+            "enabled": self.enabled,
+            "historySize": self.history_size,
+            "warningThreshold": self.warning,
+            "criticalThreshold": self.critical,
+            "globalCircuitBreakerThreshold": self.breaker,
+            "unknownToolThreshold": self.unknown_tool,
+            "detectors.genericRepeat": self.generic_repeat,
+            "detectors.knownPollNoProgress": self.known_poll,
+            "detectors.pingPong": self.ping_pong,
+            "postCompactionGuard.windowSize": self.guard_window,
+        }
+
 
 #: Counts by configuration field, with the attribute of :class:`~loopscan.rulesets.Ruleset` that is the default.
 COUNTS: Final[Mapping[str, str]] = {

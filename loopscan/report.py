@@ -561,20 +561,8 @@ def mark_dict(session: str, run: RunReport, mark: Mark) -> dict[str, Any]:
 
 def config_dict(policy: Policy) -> dict[str, Any]:
     """Return the resolved configuration: each value with its origin, and the notes."""
-    values = {
-        "enabled": policy.enabled,
-        "historySize": policy.history_size,
-        "warningThreshold": policy.warning,
-        "criticalThreshold": policy.critical,
-        "globalCircuitBreakerThreshold": policy.breaker,
-        "unknownToolThreshold": policy.unknown_tool,
-        "detectors.genericRepeat": policy.generic_repeat,
-        "detectors.knownPollNoProgress": policy.known_poll,
-        "detectors.pingPong": policy.ping_pong,
-        "postCompactionGuard.windowSize": policy.guard_window,
-    }
     resolved: dict[str, Any] = {}
-    for name, value in values.items():
+    for name, value in policy.values.items():
         origin = policy.origins.get(name)
         resolved[name] = {"value": value, "origin": origin.kind if origin else "default"}
         if origin:

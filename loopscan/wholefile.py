@@ -9,6 +9,7 @@ import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -30,11 +31,13 @@ def whole_file(name: str) -> Iterator[BinaryIO]:
             return
         path = Path(os.path.realpath(name))
         draft = path.with_name(f".loopscan-{secrets.token_hex(8)}.tmp")
+        there = path.exists()
         try:
-            with draft.open("xb") as stream:
+            # What only its owner may read is not open to others for a moment.
+            with open(draft, "xb", opener=partial(os.open, mode=0o600 if there else 0o666)) as stream:
+                if there:
+                    shutil.copymode(path, draft)
                 yield stream
-            if path.exists():
-                shutil.copymode(path, draft)
             draft.replace(path)
         except BaseException:
             with suppress(OSError):
