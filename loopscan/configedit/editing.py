@@ -187,10 +187,8 @@ def _changed(path: Path, name: str, blocks: _Blocks, ruleset: Ruleset) -> tuple[
     _refuse_includes(config, wanted, name)
     settings = _needed(config, wanted)
     before = data.decode()
-    if not settings:
-        return before, before
-    after = with_values(before, settings)
-    result = parse_config(after.encode(), name)
+    after = with_values(before, settings) if settings else before
+    result = parse_config(after.encode(), name) if settings else config
     if not _same(result, _merged(config, settings)):
         raise ConfigError(
             f"{name}: cannot be changed without changing more than was asked for, which is a fault of loopscan; "

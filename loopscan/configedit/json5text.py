@@ -280,9 +280,9 @@ class _Editor(Json5Text):
         )
         for at, kind in enumerate(signs):
             if kind == "{" and LINE_BREAK.search(self.text, self.tokens[at].end, self.tokens[at + 1].start):
-                unit = self._unit(at, at + 1)
-                if unit:
-                    style = replace(style, unit=unit)
+                outer, inner = (self._indent(token.start) for token in self.tokens[at : at + 2])
+                if inner.startswith(outer) and inner != outer:
+                    style = replace(style, unit=inner.removeprefix(outer))
                     break
         names = [at for at in range(len(signs)) if self.is_name(at)]
         return replace(style, quote=self._quote(names, style.quote))
@@ -299,12 +299,11 @@ class _Editor(Json5Text):
         separator = self.text[self.tokens[last.name].end : self.tokens[last.value].start]
         separator = separator if _SEPARATOR.fullmatch(separator) else around.separator
         own_lines = LINE_BREAK.search(before) is not None
-        unit = self._unit(at, last.name) or around.unit
         start = self.tokens[last.name if own_lines else at].start
         return _Style(
             broken=own_lines or LINE_BREAK.search(self.text, self.tokens[last.last].end, closing.start) is not None,
-            indent=self._indent(start) + ("" if own_lines else unit),
-            unit=unit,
+            indent=self._indent(start) + ("" if own_lines else around.unit),
+            unit=around.unit,
             quote=self._quote([each.name for each in members], around.quote),
             separator=separator,
             gap=before if len(members) > 1 and _GAP.fullmatch(before) else " " if separator != ":" else "",
@@ -312,11 +311,6 @@ class _Editor(Json5Text):
             trailing=last.comma is not None,
             newline=around.newline,
         )
-
-    def _unit(self, at: int, name: int) -> str:
-        """Return how much farther in the member ``name`` of the object at ``at`` is; empty if that does not show."""
-        outer, inner = self._indent(self.tokens[at].start), self._indent(self.tokens[name].start)
-        return inner.removeprefix(outer) if inner.startswith(outer) else ""
 
     def _quote(self, names: Sequence[int], otherwise: str) -> str:
         """Return what is around ``names``; those that need quotes show nothing."""
