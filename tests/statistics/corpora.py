@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -109,9 +109,7 @@ def populations(max_rate: float) -> tuple[Population, ...]:
 
 def simulate(population: Population, sessions: int, corpora: int, max_rate: float, confidence: float) -> Outcome:
     """Draw corpora, choose from each in every way, and compare with the truth."""
-    draw = np.random.default_rng([sessions, corpora])
-    picked = draw.integers(SESSIONS, size=(corpora, sessions)) + SESSIONS * np.arange(corpora)[:, None]
-    weights = np.bincount(picked.ravel(), minlength=corpora * SESSIONS).reshape(corpora, SESSIONS).astype(np.float64)
+    weights = _drawn(sessions, corpora)
     false_blocks = (weights @ population.false_blocks.astype(np.float64)).astype(np.int64)
     saved = weights @ population.saved
     demand = Demand(population.chains, max_rate, confidence)
@@ -141,6 +139,14 @@ def simulate(population: Population, sessions: int, corpora: int, max_rate: floa
         broken(pick(false_blocks <= max_rate * sessions)),
         broken(pick(false_blocks <= most_allowed(sessions, max_rate, 1 - confidence))),
     )
+
+
+@lru_cache(maxsize=5)
+def _drawn(sessions: int, corpora: int) -> Floats:
+    """Return how often each session of a population is in each corpus, the same for every population."""
+    picked = np.random.default_rng([sessions, corpora]).integers(SESSIONS, size=(corpora, sessions))
+    flat = (picked + SESSIONS * np.arange(corpora)[:, None]).ravel()
+    return np.bincount(flat, minlength=corpora * SESSIONS).reshape(corpora, SESSIONS).astype(np.float64)
 
 
 def _rows(chains: int, length: int) -> list[range]:

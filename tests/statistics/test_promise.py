@@ -21,9 +21,12 @@ SIZES = (20, 60, 100, 200, 500)
 ABOVE = [name for name in NAMES if name.startswith("all just above")]
 
 
-@cache
 def outcome(name: str, sessions: int, demand: tuple[float, float] = STRICT) -> Outcome:
-    max_rate, confidence = demand
+    return simulated(name, sessions, *demand)
+
+
+@cache
+def simulated(name: str, sessions: int, max_rate: float, confidence: float) -> Outcome:
     found = next(each for each in populations(max_rate) if each.name == name)
     return simulate(found, sessions, CORPORA, max_rate, confidence)
 
