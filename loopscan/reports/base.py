@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Protocol, TextIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol, TextIO, TypeAlias, Union, cast
 
 from loopscan.errors import UsageError
 from loopscan.failing import FailOn
@@ -18,6 +18,9 @@ from loopscan.findings import Findings
 from loopscan.report import Report
 from loopscan.sanitize import clean
 from loopscan.wholefile import whole_file
+
+if TYPE_CHECKING:
+    from loopscan.tuning.report import TuningReport
 
 #: Formats that come with loopscan: name and module. Modules are imported when they are asked for.
 FORMATS: Final[dict[str, str]] = {
@@ -35,6 +38,11 @@ FORMATS: Final[dict[str, str]] = {
 CHECK_FORMATS: Final[dict[str, str]] = {
     "text": "loopscan.reports.checks",
     **{name: module for name, module in FORMATS.items() if name not in {"text", "jsonl"}},
+}
+#: Formats of ``loopscan tune``, all of a :class:`~loopscan.tuning.report.TuningReport`.
+TUNE_FORMATS: Final[dict[str, str]] = {
+    "text": "loopscan.reports.tuning.text",
+    "json": "loopscan.reports.json",
 }
 #: Other packages add formats under this entry point: name = module (or object) that is a :class:`Reporter`.
 ENTRY_POINTS: Final = "loopscan.reports"
@@ -70,6 +78,8 @@ class HasFindings(Protocol):
 
 #: What a report is written of. Formats made for a replay's report alone (text, json, jsonl) take no other subject.
 Subject = Report | HasFindings
+#: What :func:`write_all` takes, together with formats that are made for it.
+Reported: TypeAlias = Union[Subject, "TuningReport"]
 
 
 class Reporter(Protocol):
@@ -183,7 +193,7 @@ def prepare(targets: Iterable[Target], among: Mapping[str, str] = FORMATS) -> tu
 
 
 def write_all(
-    subject: Subject, outputs: Iterable[Output], options: Options, *, stdout: TextIO | BinaryIO | None = None
+    subject: Reported, outputs: Iterable[Output], options: Options, *, stdout: TextIO | BinaryIO | None = None
 ) -> None:
     """Write the report of ``subject`` to every output, files first, standard output (``stdout`` in its place) last.
 
@@ -200,7 +210,7 @@ def write_all(
                 _write_stream(subject, output.reporter, plain, raw)
 
 
-def _write_stream(subject: Subject, reporter: Reporter, options: Options, stream: TextIO | BinaryIO) -> None:
+def _write_stream(subject: Reported, reporter: Reporter, options: Options, stream: TextIO | BinaryIO) -> None:
     """Write one report to ``stream``, of bytes or of text, whichever the format wants."""
     binary: Any = getattr(stream, "buffer", None)
     if _is_text(stream):

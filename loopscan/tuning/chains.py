@@ -19,9 +19,9 @@ def chains(grid: Grid, in_force: Setting) -> tuple[Chain, ...]:
     """Return the chains of a grid: first the detectors and the history as they are in force, then one thing changed.
 
     The settings of a chain differ in ``criticalThreshold`` and ``globalCircuitBreakerThreshold`` alone; they come
-    from the most lenient to the strictest. ``warningThreshold`` stays as it is, or is the highest below the critical one:
-    what blocks hardly depends on it. The chains: everything as in force; each detector switched off (or on); each
-    other history; each other ``unknownToolThreshold``.
+    from the most lenient to the strictest. ``warningThreshold`` stays as it is, or is the highest below the critical
+    one: what blocks hardly depends on it. The chains: everything as in force; each detector switched off (or on);
+    each other history; each other ``unknownToolThreshold``.
     """
     base = replace(in_force, enabled=True, warning=0, critical=0, breaker=0)
     wanted = [base]

@@ -9,7 +9,7 @@ import numpy as np
 
 from loopscan.errors import UsageError
 from loopscan.tuning.arrays import Bools, Floats, Ints
-from loopscan.tuning.intervals import sessions_needed
+from loopscan.tuning.intervals import sessions_needed, tails
 from loopscan.tuning.promise import Promise
 
 _SAME = 1e-9
@@ -23,7 +23,7 @@ class Reason(StrEnum):
     TOO_FEW_SESSIONS = "too few sessions"
     """Settings that save something have few enough false blocks, but too few sessions show it."""
     FALSE_BLOCKS_TOO_FREQUENT = "false blocks too frequent"
-    """What saves something blocks falsely too often: more sessions of this kind would not help."""
+    """What saves something surely blocks falsely too often: more sessions of this kind would not help."""
     NOTHING_TO_SAVE = "nothing to save"
     """No setting that may be recommended would have caught anything stuck."""
     NO_INCIDENTS = "no incidents"
@@ -143,7 +143,8 @@ def _refused(promise: Promise, saved: Floats) -> Choice:
     """Say why nothing is let through that saves something.
 
     A chain would have had to pass up to the first setting in it that saves something. The worst count on the way
-    says how many sessions that takes, and whether more of them could help at all.
+    says how many sessions that takes, and whether more of them could help: not if even so many false blocks would be
+    rare at the highest rate.
     """
     needed = []
     saving = False
@@ -152,7 +153,8 @@ def _refused(promise: Promise, saved: Floats) -> Choice:
         if useful is not None:
             saving = True
             worst = max(int(promise.false_blocks[each]) for each in chain.candidates[: useful + 1])
-            if worst < promise.demand.max_rate * promise.at_risk:
+            fewer = tails(worst - 1, promise.at_risk, promise.demand.max_rate) if worst else 0.0
+            if 1 - float(fewer) > 1 - promise.demand.confidence:
                 needed.append(sessions_needed(worst, promise.demand.max_rate, promise.demand.level(chain)))
     if needed:
         return Choice(None, Reason.TOO_FEW_SESSIONS, min(needed), min(needed) - promise.at_risk)

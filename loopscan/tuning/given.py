@@ -17,6 +17,8 @@ from loopscan.tuning.incidents import Incident
 from loopscan.tuning.labels import Label
 from loopscan.tuning.profiles import SessionProfile
 
+#: What a cell may begin with that a spreadsheet takes for a formula.
+FORMULA: Final = "=+-@\t\r"
 #: The columns that a file of labels may have; others are ignored, so that an export can be edited and given back.
 COLUMNS: Final = ("incident", "session", "run", "label")
 
@@ -84,7 +86,7 @@ def read_labels(path: str) -> GivenLabels:
 
 
 def _take(found: GivenLabels, row: Mapping[str, object], label: Label, place: str) -> None:
-    incident, session, run = (str(row.get(name) if row.get(name) is not None else "") for name in COLUMNS[:3])
+    incident, session, run = (_plain(row.get(name)) for name in COLUMNS[:3])
     if incident:
         found.incidents[incident] = label
     elif session and run:
@@ -95,6 +97,12 @@ def _take(found: GivenLabels, row: Mapping[str, object], label: Label, place: st
         found.sessions[session] = label
     else:
         raise UsageError(f"{place}: names neither an incident nor a session")
+
+
+def _plain(value: object) -> str:
+    """Return a cell as it was before the export made sure that no spreadsheet takes it for a formula."""
+    text = "" if value is None else str(value)
+    return text[1:] if text[:1] == "'" and text[1:2] in {*FORMULA} else text
 
 
 def _rows(shown: str, text: str) -> Iterator[tuple[int, Mapping[str, object]]]:

@@ -58,9 +58,10 @@ class Sessions:
 class Parts:
     """Makes :class:`Part` of sessions: the grid, what is in force and what is wished for are the same for all."""
 
-    def __init__(self, grid: Grid, in_force: Setting, judge: Judge, wishes: Wishes, *, fixed: bool) -> None:
-        self.grid, self.in_force, self.judge, self.wishes, self.fixed = grid, in_force, judge, wishes, fixed
-        self.place = {setting: number for number, setting in enumerate(grid.settings)}
+    def __init__(self, grid: Grid, in_force: Setting, judge: Judge, wishes: Wishes) -> None:
+        """Prepare; ``grid`` has what is in force, and the same with the detectors off."""
+        self.grid, self.in_force, self.judge, self.wishes = grid, in_force, judge, wishes
+        self._now, self._off = grid.number(in_force), grid.number(replace(in_force, enabled=False))
         self.chains = chains(grid, in_force)
         self.eligible: Ints = np.array(
             sorted({each for chain in self.chains for each in chain.candidates}), dtype=np.int64
@@ -72,7 +73,7 @@ class Parts:
         self._changes = np.array([len(setting.changes(in_force)) for setting in grid.settings], dtype=np.int64)
 
     def part(self, name: str | None, sessions: Sessions, *, share: float = 1.0) -> Part:
-        """Return what is to be said of some sessions; ``share`` is the part of the error that their choice may use."""
+        """Return what there is to say of some sessions; ``share`` is the part of the error their choice may use."""
         everything = self._totals(sessions)
         older, newer = self._split(sessions)
         totals = self._totals(older) if newer.profiles else everything
@@ -95,7 +96,7 @@ class Parts:
             max(ended, default=None),
             everything.at_risk,
             self._labels(everything),
-            self.candidate(everything, self.place[self.in_force]),
+            self.candidate(everything, self._now),
             self.candidate(everything, self._off),
             tuple(candidates),
             chosen,
@@ -103,10 +104,6 @@ class Parts:
             self._stability(totals, chosen, share),
             (),
         )
-
-    @property
-    def _off(self) -> int:
-        return next(number for number, setting in enumerate(self.grid.settings) if setting.enabled is False)
 
     def _totals(self, sessions: Sessions) -> Totals:
         return Totals(sessions.answers, sessions.profiles, len(self.grid.settings))
@@ -182,7 +179,7 @@ class Parts:
                 )
             case Reason.RECOMMENDED:
                 return (
-                    f"saves most of what keeps false blocks to {rate} of such sessions, at a confidence of {confidence} "
+                    f"saves most of what keeps false blocks to {rate} of such sessions, at {confidence} confidence "
                     f"that allows for having chosen among many ({sessions} can be judged)"
                 )
             case Reason.TOO_FEW_SESSIONS:
@@ -269,7 +266,7 @@ class Parts:
         eligible = np.zeros(len(self.grid.settings), dtype=bool)
         eligible[self.eligible] = True
         saved = everything.metric(self._worth(everything))
-        on = np.array([setting.enabled is True for setting in self.grid.settings])
+        on = np.array([setting.enabled is True for setting in self.grid.settings]) & (saved > 0)
         front = set(np.flatnonzero(on)[pareto_front(everything.false_sessions[on], saved[on])].tolist())
         _, group, same = np.unique(everything.groups, return_inverse=True, return_counts=True)
         best: dict[int, int] = {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from loopscan.report import SourceReport
 from loopscan.transcripts.discover import Skipped
@@ -263,3 +264,19 @@ class TuningReport:
     """What a reader has to know, a sentence each."""
     sweep: dict[str, list[bool | int | float | None]] = field(default_factory=dict)
     """Every setting that was tried on all sessions, a row each: its configuration fields, then its figures."""
+
+    def curve(self) -> list[dict[str, Any]]:
+        """Return rows of the sweep, one for each critical threshold, ascending.
+
+        All else is as in the recommended setting, or as in what is in force; only the breaker and the warning
+        threshold make room where they have to.
+        """
+        from loopscan.tuning.columns import along_critical
+
+        return along_critical(self.sweep, (self.whole.chosen.candidate or self.whole.in_force).setting)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report in the form of the schema ``loopscan.tune/1``."""
+        from loopscan.tuning.document import document
+
+        return document(self)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import product
 from typing import Final
 
@@ -94,7 +94,8 @@ class Grid:
     one of them stands for all.
     """
 
-    def __init__(self, axes: Axes) -> None:
+    def __init__(self, axes: Axes, also: Iterable[Setting] = ()) -> None:
+        """Make the grid; ``also`` are settings that belong to it whether they make sense or not."""
         self.axes: dict[str, tuple[bool | int | None, ...]] = {
             name: tuple(axes.get(name, _TRIED[name])) for name in FIELD_OF
         }
@@ -113,6 +114,10 @@ class Grid:
             if self._makes_sense(setting, fewest_off):
                 self.settings.append(setting)
                 self.places.append(place)
+        for setting in also:
+            if self.find(setting) is None:
+                self.settings.append(setting)
+                self.places.append(self._place(setting.values()))
         if not self.settings:
             raise UsageError("--try leaves no setting with warningThreshold < criticalThreshold < the breaker")
 
@@ -127,6 +132,30 @@ class Grid:
         grid.places = [grid._place(row) for row in values]
         return grid
 
+    def find(self, setting: Setting) -> int | None:
+        """Return the place in :attr:`settings` of a setting or the one that stands for it; ``None`` if none does."""
+        if setting in self.settings:
+            return self.settings.index(setting)
+        kept = _kept(setting.enabled)
+        if kept is None:
+            return None
+        wanted = {name: value for name, value in setting.values().items() if name in kept}
+        return next(
+            (
+                number
+                for number, each in enumerate(self.settings)
+                if wanted == {name: value for name, value in each.values().items() if name in kept}
+            ),
+            None,
+        )
+
+    def number(self, setting: Setting) -> int:
+        """Return what :meth:`find` does. Raises :class:`KeyError` for a setting that is not in the grid."""
+        found = self.find(setting)
+        if found is None:
+            raise KeyError(setting)
+        return found
+
     def _place(self, values: Mapping[str, bool | int | None]) -> int:
         place = 0
         for name, axis in self.axes.items():
@@ -134,12 +163,19 @@ class Grid:
         return place
 
     def _makes_sense(self, setting: Setting, fewest_off: int) -> bool:
-        if setting.enabled is not True:
+        kept = _kept(setting.enabled)
+        if kept is not None:
             first = {name: values[0] for name, values in self.axes.items()}
-            kept = {"enabled", "unknown_tool"} | ({"guard_window"} if setting.enabled is None else set())
             return all(value == first[name] for name, value in setting.values().items() if name not in kept)
         off = sum(not getattr(setting, name) for name in _SWITCH_NAMES)
         return setting.warning < setting.critical < setting.breaker and off <= max(1, fewest_off)
+
+
+def _kept(enabled: bool | None) -> set[str] | None:
+    """Return the attributes that still mean something where the detectors are off; ``None`` where they are on."""
+    if enabled is True:
+        return None
+    return {"enabled", "unknown_tool"} | ({"guard_window"} if enabled is None else set())
 
 
 _SWITCH_NAMES: Final = tuple(_ATTRIBUTE_OF[name] for name in SWITCHES)
@@ -153,14 +189,20 @@ def axes_for(
     ``VALUES`` are numbers and ranges such as ``8,10..40:5``, or ``true,false``. Raises :class:`UsageError` for a
     field that there is not, for values that make no sense, and for those that profiles cannot answer.
     """
-    axes = {name: set(values) for name, values in _TRIED.items()}
+    axes = {name: set(values) for name, values in _TRIED.items()} | tried_axes(tried)
     for setting in in_force:
         for name, value in setting.values().items():
             axes[name].add(value)
+    return {name: tuple(sorted(values, key=_order)) for name, values in axes.items()}
+
+
+def tried_axes(tried: Iterable[str]) -> dict[str, set[bool | int | None]]:
+    """Return what ``--try NAME=VALUES`` asks for, by attribute; raises as :func:`axes_for`."""
+    axes: dict[str, set[bool | int | None]] = {}
     for text in tried:
         name, values = _tried(text)
-        axes[name] = set(values)
-    return {name: tuple(sorted(values, key=_order)) for name, values in axes.items()}
+        axes.setdefault(name, set()).update(values)
+    return axes
 
 
 def _order(value: bool | int | None) -> tuple[int, int]:
@@ -217,3 +259,20 @@ def _numbers(name: str, text: str) -> Iterator[int]:
         yield int(text[:20])
         return
     raise UsageError(f"--try {name}: {text!r} is no number or range such as 10..40 or 10..40:5")
+
+
+def answerable(setting: Setting) -> tuple[Setting, list[str]]:
+    """Return a setting with every count brought to where profiles can answer it, and a sentence for each that was."""
+    brought: dict[str, int] = {}
+    notes: list[str] = []
+    for name in ("warning", "critical", "breaker", "unknown_tool", "history_size"):
+        lowest, highest = _limits(FIELD_OF[name])
+        value = int(getattr(setting, name))
+        near = min(max(value, lowest), highest)
+        if near != value:
+            brought[name] = near
+            notes.append(
+                f"{FIELD_OF[name]} {value} is in force; from {lowest} to {highest} can be answered, so that {near} "
+                "stands for it"
+            )
+    return replace(setting, **brought), notes  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,11 @@ from loopscan.tuning.steps import play
 from loopscan.tuning.watch import Watch
 
 Floats: TypeAlias = npt.NDArray[np.float64]
-Numbers: TypeAlias = npt.NDArray[np.uint32]
+
+#: As many warnings of one unit are counted; room for the answers is what bounds memory.
+_MOST_WARNINGS: Final = 65_535
+#: How many sessions a process answers at a time.
+_AT_ONCE: Final = 32
 
 
 @dataclass(slots=True)
@@ -36,7 +40,7 @@ class UnitAnswers:
     courses: list[Course]
     course: npt.NDArray[np.uint16]
     """For each setting the place of its course."""
-    warnings: npt.NDArray[np.uint32]
+    warnings: npt.NDArray[np.uint16]
     """For each setting how many warnings are emitted."""
     figures: Floats = field(default_factory=lambda: np.zeros((0, 0)))
     """For each course the :data:`METRICS`, warnings left out."""
@@ -60,38 +64,32 @@ class SessionAnswers:
             total = mine if not total.size else total + mine
         return total
 
+    def judge(self, judge: Judge) -> None:
+        """Judge the incidents, and let go of what only that takes."""
+        for number, unit in enumerate(self.units):
+            figures = [judge.figures(self.profile, number, unit.incidents, course) for course in unit.courses]
+            unit.figures = np.array(figures)
+            self.at_risk |= bool(unit.figures[:, [METRIC["caught"], METRIC["false_blocks"]]].any())
+            unit.incidents = Incidents(unit.incidents.incidents, {}, {}, {}, {})
+
 
 class Sweeper:
     """Answers all settings of a grid, session by session."""
 
-    def __init__(
-        self,
-        grid: Grid,
-        rules: Ruleset,
-        basis: Basis,
-        *,
-        judge: Judge | None = None,
-    ) -> None:
+    def __init__(self, grid: Grid, rules: Ruleset, basis: Basis) -> None:
         self.grid, self.rules, self.basis = grid, rules, basis
-        self.judge = judge or Judge()
         places = np.array(grid.places)
         self._codes = dict(zip(grid.axes, np.unravel_index(places, grid.shape), strict=True))
 
     def session(self, profile: SessionProfile) -> SessionAnswers:
-        """Return the answers for one session."""
-        answers = SessionAnswers(profile, [])
+        """Return the answers for one session, not judged yet."""
         latest = profile.runs - 1
         followed = frozenset(run for run, number in profile.run_numbers.items() if number < latest)
-        for number, unit in enumerate(profile.units):
-            answered = self._unit(unit, followed)
-            answered.figures = np.array(
-                [self.judge.figures(profile, number, answered.incidents, course) for course in answered.courses]
-            )
-            judged = answered.figures[:, [METRIC["caught"], METRIC["false_blocks"]]]
-            used = np.unique(answered.course)
-            answers.at_risk |= bool(judged[used].any())
-            answers.units.append(answered)
-        return answers
+        return SessionAnswers(profile, [self._unit(unit, followed) for unit in profile.units])
+
+    def __call__(self, profiles: Sequence[SessionProfile]) -> list[SessionAnswers]:
+        """Return the answers for several sessions: the work of a process."""
+        return [self.session(profile) for profile in profiles]
 
     def courses(self, events: Sequence[SessionEvent]) -> Iterator[tuple[Path, npt.NDArray[np.intp]]]:
         """Yield the different courses of events of a unit, each with the settings that lead to it."""
@@ -120,7 +118,7 @@ class Sweeper:
         events = list(play(steps))
         incidents = scan(steps, self.rules, self.basis.scope, followed)
         settings = len(self.grid.settings)
-        which, warned = np.zeros(settings, dtype=np.uint16), np.zeros(settings, dtype=np.uint32)
+        which, warned = np.zeros(settings, dtype=np.uint16), np.zeros(settings, dtype=np.uint16)
         courses: dict[Course, int] = {}
         for path, covered in self.courses(events):
             course = course_of(path, incidents)
@@ -128,7 +126,7 @@ class Sweeper:
             self._warn(path, covered, warned)
         return UnitAnswers(incidents, list(courses), which, warned)
 
-    def _warn(self, path: Path, covered: npt.NDArray[np.intp], warned: npt.NDArray[np.uint32]) -> None:
+    def _warn(self, path: Path, covered: npt.NDArray[np.intp], warned: npt.NDArray[np.uint16]) -> None:
         """Count the warnings along a path for the settings that it covers."""
         if not path.seen:
             return
@@ -139,5 +137,22 @@ class Sweeper:
             watch = Watch.of(setting.policy(self.rules))
             emitted, _ = path.warnings(watch.policy)
             same = left & self._fitting(watch.fits, setting)
-            warned[same] = len(emitted)
+            warned[same] = min(len(emitted), _MOST_WARNINGS)
             left &= ~same
+
+
+def answer(
+    profiles: Sequence[SessionProfile], sweeper: Sweeper, judge: Judge, *, jobs: int = 1
+) -> list[SessionAnswers]:
+    """Return the judged answers for those of the sessions in which something repeats, in up to ``jobs`` processes."""
+    from loopscan.pool import in_order
+
+    repeating = [profile for profile in profiles if profile.units]
+    tasks = [repeating[start : start + _AT_ONCE] for start in range(0, len(repeating), _AT_ONCE)]
+    found: list[SessionAnswers] = []
+    for profiles_of_task, answers in zip(tasks, in_order(tasks, sweeper, sweeper, jobs), strict=True):
+        for profile, each in zip(profiles_of_task, answers, strict=True):
+            each.profile = profile  # one object a session, also if it came from another process
+            each.judge(judge)
+            found.append(each)
+    return found

@@ -85,10 +85,15 @@ def test_of_several_chains_the_one_with_the_fewest_missing_sessions_is_told() ->
     assert chosen(seen, [5, 0]).needed == sessions_needed(1, 0.05, 0.025)
 
 
-def test_false_blocks_at_a_rate_that_is_too_high_are_no_matter_of_too_few_sessions() -> None:
-    assert chosen(promise([9, 30], 100), [1, 5]) == Choice(None, Reason.FALSE_BLOCKS_TOO_FREQUENT)
-    assert chosen(promise([5], 100), [1]) == Choice(None, Reason.FALSE_BLOCKS_TOO_FREQUENT)
-    assert chosen(promise([4], 100), [1]).reason is Reason.TOO_FEW_SESSIONS
+def test_false_blocks_at_a_rate_that_is_surely_too_high_are_no_matter_of_too_few_sessions() -> None:
+    assert chosen(promise([12, 30], 100), [1, 5]) == Choice(None, Reason.FALSE_BLOCKS_TOO_FREQUENT)
+    assert chosen(promise([10], 100), [1]) == Choice(None, Reason.FALSE_BLOCKS_TOO_FREQUENT)  # 2.8 % at a rate of 5 %
+    assert chosen(promise([9], 100), [1]).reason is Reason.TOO_FEW_SESSIONS  # 6.3 %
+
+
+def test_a_false_block_of_few_sessions_does_not_tell_that_there_are_too_many() -> None:
+    needed = sessions_needed(1, 0.05, 0.05)
+    assert chosen(promise([1], 4), [1]) == Choice(None, Reason.TOO_FEW_SESSIONS, needed, needed - 4)
 
 
 @st.composite

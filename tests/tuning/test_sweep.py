@@ -15,6 +15,7 @@ from loopscan.modes import Mode, ScopeRule
 from loopscan.report import SessionReport
 from loopscan.rulesets import RULESETS, ruleset
 from loopscan.sessions import Options, SessionReplay
+from loopscan.tuning.courses import Judge
 from loopscan.tuning.profiles import Basis, SessionProfile
 from loopscan.tuning.settings import Grid, Setting
 from loopscan.tuning.steps import play
@@ -73,6 +74,7 @@ def test_every_setting_comes_to_what_a_replay_with_it_comes_to(
             for place in set(covered.tolist()) & answered.keys():
                 answered[place].append((path, *path.warnings(grid.settings[place].policy(rules))))
     answers = sweeper.session(profile)
+    answers.judge(Judge())
     for place, units in answered.items():
         assert len(units) == len(profile.units)
         report = replayed(events, Options(grid.settings[place].policy(rules), scope=scope, previews=False))

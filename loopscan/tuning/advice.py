@@ -1,0 +1,201 @@
+"""Advice in the levers that users know, in the order of OpenClaw's documentation.
+
+The levers: raise the warning or the critical threshold, then the breaker, then switch off the one detector that errs,
+then shorten the history. Where a ruleset fixes them, ``enabled`` alone is left. Every line stands on what the record
+shows; where that is too little, it says what is missing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from loopscan.rulesets import Ruleset
+from loopscan.tuning.courses import Fate, Judge, course_of
+from loopscan.tuning.incidents import scan
+from loopscan.tuning.labels import Label
+from loopscan.tuning.profiles import LOWEST_THRESHOLD, Basis, SessionProfile
+from loopscan.tuning.settings import Setting, answerable
+from loopscan.tuning.simulate import simulate
+from loopscan.tuning.steps import play
+from loopscan.tuning.watch import COUNTS, SWITCHES
+
+#: Sessions without a false block that it takes to promise no more than 5 % of them, at 95 % confidence.
+PROMISE_NEEDS: Final = 59
+_CRITICAL: Final = (15, 20, 25, 30, 40, 60)
+_BREAKER: Final = (40, 60, 100)
+_HISTORY: Final = (20, 15)
+_MANY_WARNINGS: Final = 10
+"""Warnings per 1,000 calls that are worth a word."""
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What one setting comes to."""
+
+    fates: Counter[Fate] = field(default_factory=Counter)
+    warnings: int = 0
+
+    def better_than(self, other: _Tally) -> bool:
+        """Say whether it makes fewer false blocks and catches no less."""
+        return (
+            self.fates[Fate.FALSE_BLOCK] < other.fates[Fate.FALSE_BLOCK]
+            and self.fates[Fate.CAUGHT] >= other.fates[Fate.CAUGHT]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Lever:
+    """One thing to change."""
+
+    words: str
+    setting: Setting
+
+
+def levers(setting: Setting) -> Iterator[Lever]:
+    """Yield what can be changed of a setting to step in less, in the order in which it should be tried."""
+    for critical in _CRITICAL:
+        if critical > setting.critical:
+            breaker = max(setting.breaker, critical + 1)
+            words = f"criticalThreshold {critical}" + (
+                f" (and globalCircuitBreakerThreshold {breaker})" if breaker != setting.breaker else ""
+            )
+            yield Lever(words, replace(setting, critical=critical, breaker=breaker))
+    for breaker in _BREAKER:
+        if breaker > setting.breaker:
+            yield Lever(f"globalCircuitBreakerThreshold {breaker}", replace(setting, breaker=breaker))
+    for name, words in (
+        ("generic_repeat", "genericRepeat"),
+        ("known_poll", "knownPollNoProgress"),
+        ("ping_pong", "pingPong"),
+    ):
+        if getattr(setting, name):
+            yield Lever(f"detectors.{words} false", replace(setting, **{name: False}))
+    for size in _HISTORY:
+        if size < setting.history_size:
+            yield Lever(f"historySize {size}", replace(setting, history_size=size))
+
+
+class Adviser:
+    """Takes profiles as they come, and says in a few lines what they advise. It keeps counts alone."""
+
+    def __init__(self, rules: Ruleset, basis: Basis, in_force: Setting, judge: Judge | None = None) -> None:
+        self._rules, self._basis, self._judge = rules, basis, judge or Judge()
+        self._now = answerable(in_force)[0]
+        self._levers = list(levers(self._now)) if rules.configurable else []
+        self._tallies = [_Tally() for _ in range(1 + len(self._levers))]
+        self._labels: Counter[Label] = Counter()
+        self._judged = 0
+        self._calls = 0
+
+    def add(self, profile: SessionProfile) -> None:
+        """Take in one session."""
+        self._calls += profile.spent.calls
+        latest = profile.runs - 1
+        followed = frozenset(run for run, number in profile.run_numbers.items() if number < latest)
+        judged = False
+        for number, unit in enumerate(profile.units):
+            steps = unit.read()
+            incidents = scan(steps, self._rules, self._basis.scope, followed)
+            settings = [self._now, *(lever.setting for lever in self._levers)]
+            long = [each for each in incidents.incidents if each.evidence.length >= LOWEST_THRESHOLD]
+            for incident in long:
+                point = incident.evidence.orders[LOWEST_THRESHOLD - 1]
+                found = self._judge.label_at(profile, number, incident, point).label
+                self._labels[found] += 1
+                judged |= found is not Label.UNKNOWN
+            events = list(play(steps))
+            left = dict(enumerate(settings))
+            while left:
+                place, setting = next(iter(left.items()))
+                path = simulate(events, setting, self._rules, self._basis)
+                course = course_of(path, incidents)
+                same = [at for at, other in left.items() if at == place or _fits(path.fits, setting, other)]
+                for at in same:
+                    tally = self._tallies[at]
+                    for incident, stepped in zip(incidents.incidents, course.stepped, strict=True):
+                        if stepped.point is not None or incident in long:
+                            tally.fates[self._judge.fate(profile, number, incident, stepped)] += 1
+                    if at == 0:
+                        tally.warnings += len(path.warnings(left[at].policy(self._rules))[0])
+                    del left[at]
+        self._judged += judged
+
+    def lines(self) -> list[str]:
+        """Return one to three lines; none where nothing repeats."""
+        loops = self._labels.total()
+        if not loops:
+            return []
+        found = [self._evidence(loops)]
+        found += self._lever()
+        if self._judged < PROMISE_NEEDS:
+            found.append(
+                f"too little to promise anything: {_counted(self._judged, 'session')} with such loops can be judged, "
+                f"and {PROMISE_NEEDS} are the fewest; loopscan tune tells what is known"
+            )
+        elif len(found) == 1:
+            found.append("loopscan tune tells which thresholds the record supports, and what they would save")
+        return found
+
+    def _evidence(self, loops: int) -> str:
+        fates = self._tallies[0].fates
+        stuck, productive = self._labels[Label.STUCK], self._labels[Label.PRODUCTIVE]
+        stepped = (
+            f"these settings step into {_counted(fates[Fate.CAUGHT], 'stuck one')}, "
+            f"{_counted(fates[Fate.FALSE_BLOCK], 'productive one')} and "
+            f"{fates[Fate.UNKNOWN_BLOCKED]} that nobody can judge"
+        )
+        return (
+            f"of {_counted(loops, 'loop')} of {LOWEST_THRESHOLD} calls or more {stuck} stuck, {productive} "
+            f"productive, {self._labels[Label.UNKNOWN]} unknown: {stepped}"
+        )
+
+    def _lever(self) -> list[str]:
+        now = self._tallies[0]
+        false, caught = now.fates[Fate.FALSE_BLOCK], now.fates[Fate.CAUGHT]
+        if false and not self._rules.configurable:
+            if not caught:
+                return ["enabled: false would spare the productive ones, and nothing stuck would be missed"]
+            return [
+                "ruleset fixes the thresholds: enabled: false would spare the productive ones, and miss the stuck"
+            ]
+        if false:
+            better = [
+                (lever, tally)
+                for lever, tally in zip(self._levers, self._tallies[1:], strict=True)
+                if tally.better_than(now)
+            ]
+            if not better:
+                return ["no single threshold, detector or shorter history spares the productive ones without a loss"]
+            fewest = min(tally.fates[Fate.FALSE_BLOCK] for _, tally in better)
+            lever, _ = next(each for each in better if each[1].fates[Fate.FALSE_BLOCK] == fewest)
+            spared = false - fewest
+            return [f"{lever.words} would spare {spared} of the productive ones, and catch what is caught now"]
+        noisy = self._calls and now.warnings * 1000 > _MANY_WARNINGS * self._calls
+        if noisy and self._rules.configurable:
+            rate = now.warnings * 1000 / self._calls
+            return [f"{rate:.0f} warnings per 1,000 calls: a higher warningThreshold makes fewer"]
+        return []
+
+
+def _fits(fits: object, setting: Setting, other: Setting) -> bool:
+    if setting.enabled is not other.enabled or not callable(fits):
+        return False
+    names: Sequence[str] = (*COUNTS, *SWITCHES, "guard_window")
+    return all(fits(name, int(getattr(other, name))) for name in names)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def advise(
+    profiles: Iterable[SessionProfile], rules: Ruleset, basis: Basis, in_force: Setting, judge: Judge | None = None
+) -> list[str]:
+    """Return what the sessions advise, in one to three lines."""
+    adviser = Adviser(rules, basis, in_force, judge)
+    for profile in profiles:
+        adviser.add(profile)
+    return adviser.lines()

@@ -1,0 +1,53 @@
+"""What can be acted on: fields to set, for all agents and for single ones, each with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from loopscan.tuning.intervals import clopper_pearson_each, sessions_needed
+from loopscan.tuning.report import Decision, Part
+
+Changes = dict[str, bool | int | None]
+
+
+def decide_thresholds(whole: Part, parts: Sequence[Part]) -> list[Decision]:
+    """Return what to set where thresholds can be set: for all, and for each agent whose own choice is another."""
+    found = [_threshold_decision(whole, {})]
+    for part in parts:
+        found.append(_threshold_decision(part, found[0].changes))
+    return found
+
+
+def _threshold_decision(part: Part, base: Changes) -> Decision:
+    chosen = part.chosen
+    if chosen.candidate is None:
+        return Decision(part.name, {}, f"leave it as it is: {chosen.reason}")
+    changes = {name: value for name, value in chosen.candidate.changes.items() if base.get(name) != value}
+    if not changes:
+        return Decision(part.name, {}, "as it is" if not base else "as for all agents")
+    return Decision(part.name, changes, chosen.reason)
+
+
+def decide_enabled(part: Part, *, max_false_block: float, confidence: float) -> Decision:
+    """Return whether ``enabled`` should be true for an agent, where a ruleset fixes all thresholds.
+
+    ``part.in_force`` is judged with the detectors on. One setting is tested: at ``confidence``, exactly.
+    """
+    on = part.in_force.figures
+    rate, sure = f"{max_false_block:.0%}", f"{confidence:.0%}"
+    seen = f"{on.caught} stuck caught, false blocks in {on.false_sessions} of {on.at_risk} sessions"
+    if not on.at_risk:
+        return Decision(part.name, {}, "leave it as it is: no loop that it would step into can be judged")
+    low, high = clopper_pearson_each([on.false_sessions], on.at_risk, 1 - 2 * (1 - confidence))
+    if float(high[0]) <= max_false_block:
+        if not on.caught:
+            return Decision(part.name, {}, f"leave it as it is: it would step into nothing that is stuck ({seen})")
+        return Decision(
+            part.name, {"enabled": True}, f"no more than {rate} false blocks at {sure} confidence ({seen})"
+        )
+    if float(low[0]) > max_false_block:
+        return Decision(part.name, {"enabled": False}, f"more than {rate} false blocks at {sure} confidence ({seen})")
+    needed = sessions_needed(on.false_sessions, max_false_block, 1 - confidence)
+    return Decision(
+        part.name, {}, f"leave it as it is: {on.at_risk} sessions do not tell, {needed} like these would ({seen})"
+    )

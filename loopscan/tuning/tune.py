@@ -1,0 +1,267 @@
+"""From sessions to thresholds with evidence: what the command ``loopscan tune`` does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, Final
+
+from loopscan._version import __version__
+from loopscan.configedit import Change, block_text
+from loopscan.errors import UsageError
+from loopscan.pool import work_on
+from loopscan.replayer import Plan, Progress, ReplaySource
+from loopscan.report import SourceReport
+from loopscan.rulesets import Ruleset
+from loopscan.sessions import Options
+from loopscan.transcripts.discover import Skipped
+from loopscan.transcripts.places import closing_archives
+from loopscan.tuning.advice import advise
+from loopscan.tuning.columns import TYPES
+from loopscan.tuning.courses import METRICS, Judge
+from loopscan.tuning.decisions import decide_enabled, decide_thresholds
+from loopscan.tuning.given import GivenLabels
+from loopscan.tuning.intervals import clopper_pearson_each
+from loopscan.tuning.nearby import flips
+from loopscan.tuning.parts import Parts, Sessions, Wishes
+from loopscan.tuning.prices import Prices
+from loopscan.tuning.profiles import Basis, SessionProfile
+from loopscan.tuning.report import Decision, TuningReport
+from loopscan.tuning.rows import agreement_of, rows
+from loopscan.tuning.settings import FIELD_OF, Grid, Setting, answerable, axes_for
+from loopscan.tuning.store import Stored
+from loopscan.tuning.sweep import Sweeper, answer
+from loopscan.tuning.totals import Totals
+from loopscan.verdicts import stands_apart
+
+
+class By(StrEnum):
+    """What to choose for apart."""
+
+    AGENT = "agent"
+    MODEL = "model"
+
+
+@dataclass(slots=True)
+class Gathered:
+    """The first pass: the profiles of all sessions, and what was read."""
+
+    basis: Basis
+    profiles: list[SessionProfile] = field(default_factory=list)
+    sources: list[SourceReport] = field(default_factory=list)
+    skipped: Sequence[Skipped] = ()
+    repeated: int = 0
+
+    def add(self, stored: Stored) -> None:
+        """Add profiles that were made before. Raises :class:`UsageError` if they were made with other options."""
+        if stored.sessions and stored.basis != self.basis:
+            raise UsageError(
+                f"the profiles are of ruleset {stored.basis.ruleset}, scope {stored.basis.scope.value}, arm "
+                f"{stored.basis.arm.value}: say the same with --ruleset, --scope and --arm"
+            )
+        self.profiles += stored.sessions
+        self.repeated += stored.repeated
+
+
+def basis_of(options: Options) -> Basis:
+    """Return what profiles that are made with these options depend on."""
+    return Basis(options.policy.ruleset.name, options.scope, options.arm)
+
+
+def gather(planned: Plan, *, jobs: int = 1, progress: Progress | None = None, debug: bool = False) -> Gathered:
+    """Read all sources once, in observe mode, and return the profiles of their sessions."""
+    gathered = Gathered(basis_of(planned.options))
+    report = planned.report()
+    found = planned.discover(report.unread)
+    gathered.sources += report.sources
+    gathered.skipped = found.skipped
+    with closing_archives():
+        for source, sessions in work_on(found, ReplaySource(planned.options, debug), jobs):
+            gathered.sources.append(source)
+            gathered.profiles += (
+                session.profile for session in sessions if session.profile is not None and not stands_apart(session)
+            )
+            if progress:
+                progress(source, len(found.sources))
+    return gathered
+
+
+def tune(
+    gathered: Gathered,
+    options: Options,
+    *,
+    tried: Sequence[str] = (),
+    by: By | None = None,
+    wishes: Wishes | None = None,
+    prices: Prices | None = None,
+    labels: GivenLabels | None = None,
+    jobs: int = 1,
+) -> TuningReport:
+    """Answer every setting on the sessions that were gathered, and choose.
+
+    ``options`` say what is in force, for all and for agents with a block of their own; ``tried`` are values to try,
+    such as ``criticalThreshold=10..40``; ``by`` chooses for each agent or model as well. Raises :class:`UsageError`
+    for what makes no sense.
+    """
+    wishes = wishes or Wishes()
+    rules = options.policy.ruleset
+    judge = Judge(*_judging(prices, labels))
+    in_force, notes = answerable(Setting.of(options.policy))
+    own = {agent: answerable(Setting.of(policy))[0] for agent, policy in options.agents.items()}
+    every = [in_force, *own.values()]
+    on = [replace(each, enabled=True) for each in every]
+    axes = axes_for(rules, [*every, *on, replace(in_force, enabled=False)], tried)
+    grid = Grid(axes, [*every, *on, replace(in_force, enabled=False)])
+    sweeper = Sweeper(grid, rules, gathered.basis)
+    answers = answer(gathered.profiles, sweeper, judge, jobs=jobs)
+    sessions = Sessions(gathered.profiles, answers)
+
+    groups = _groups(sessions, by if rules.configurable else by or By.AGENT)
+    share = 1 / (1 + len(groups)) if by else 1.0
+    making = Parts(grid, in_force, judge, wishes)
+    whole = making.part(None, sessions, share=share)
+    parts = (
+        [_own(making, options, own, name, by).part(name, some, share=share) for name, some in groups.items()]
+        if by
+        else []
+    )
+    near = whole.chosen.candidate.setting if whole.chosen.candidate else replace(in_force, enabled=True)
+    whole = replace(whole, flips=flips(near, gathered.profiles, rules, gathered.basis, judge, jobs=jobs))
+
+    if rules.configurable:
+        decisions = decide_thresholds(whole, parts if by is By.AGENT else [])
+    else:
+        decisions = _enabled(making, groups if by is not By.MODEL else {}, sessions, wishes)
+    found = tuple(rows(answers, judge))
+    totals = Totals(answers, gathered.profiles, len(grid.settings))
+    return TuningReport(
+        __version__,
+        gathered.basis,
+        rules.configurable,
+        wishes.max_false_block,
+        wishes.confidence,
+        wishes.cost_ratio,
+        wishes.holdout,
+        len(grid.settings),
+        whole,
+        tuple(parts),
+        tuple(decisions),
+        _block(decisions, rules),
+        tuple(advise(gathered.profiles, rules, gathered.basis, in_force, judge)),
+        found,
+        agreement_of(found, labels, wishes.confidence) if labels is not None else None,
+        "as recorded, else by the prices given" if prices else "as recorded",
+        gathered.sources,
+        gathered.skipped,
+        (*notes, *_notes(gathered, prices)),
+        _columns(making, totals),
+    )
+
+
+def changes_of(report: TuningReport) -> list[Change]:
+    """Return what the decisions of a report set, for :func:`loopscan.configedit.edit`."""
+    return _changes(report.decisions)
+
+
+def _judging(prices: Prices | None, labels: GivenLabels | None) -> list[Any]:
+    from loopscan.tuning.courses import as_recorded, nobody
+
+    return [prices or as_recorded, labels or nobody]
+
+
+def _groups(sessions: Sessions, by: By | None) -> dict[str, Sessions]:
+    """Return the sessions of each agent or model, by name; those that name none are in no group."""
+    if by is None:
+        return {}
+    names = [each.agent if by is By.AGENT else each.model for each in sessions.profiles]
+    return {
+        name: sessions.only([each for each, its in zip(sessions.profiles, names, strict=True) if its == name])
+        for name in sorted({name for name in names if name is not None})
+    }
+
+
+def _own(making: Parts, options: Options, own: Mapping[str, Setting], name: str, by: By | None) -> Parts:
+    """Return what makes the part of an agent with a block of its own: what is in force is another setting."""
+    from loopscan.configfile import agent_key
+
+    setting = own.get(agent_key(name)) if by is By.AGENT else None
+    if setting is None or setting == making.in_force:
+        return making
+    return Parts(making.grid, setting, making.judge, making.wishes)
+
+
+def _enabled(making: Parts, groups: Mapping[str, Sessions], sessions: Sessions, wishes: Wishes) -> list[Decision]:
+    """Return for each agent whether ``enabled`` should be true; for all sessions together if none names an agent.
+
+    The error is shared out among the agents: all decisions hold together.
+    """
+    on = Parts(
+        making.grid, replace(making.in_force, enabled=True), making.judge, replace(wishes, rounds=0, holdout=0.0)
+    )
+    named: list[tuple[str | None, Sessions]] = [*groups.items()] or [(None, sessions)]
+    confidence = 1 - (1 - wishes.confidence) / len(named)
+    return [
+        decide_enabled(on.part(name, some), max_false_block=wishes.max_false_block, confidence=confidence)
+        for name, some in named
+    ]
+
+
+def _changes(decisions: Sequence[Decision]) -> list[Change]:
+    return [
+        Change(decision.agent, name, value)
+        for decision in decisions
+        for name, value in decision.changes.items()
+        if value is not None
+    ]
+
+
+def _block(decisions: Sequence[Decision], rules: Ruleset) -> str:
+    changes = _changes(decisions)
+    return block_text(changes, rules) if changes else ""
+
+
+def _notes(gathered: Gathered, prices: Prices | None) -> list[str]:
+    found: list[str] = []
+    timeless = sum(profile.started is None for profile in gathered.profiles)
+    if timeless:
+        found.append(f"{timeless:,} sessions have no time on record, and count as the oldest")
+    torn = sum(profile.torn for profile in gathered.profiles)
+    if torn:
+        found.append(
+            f"{torn:,} runs went on after their steps had been let go: what repeats across the gap is not seen"
+        )
+    if gathered.repeated:
+        found.append(f"{gathered.repeated:,} sessions are in several files of profiles alike, and count once")
+    if prices is not None and prices.unpriced:
+        found.append(f"no price was given for {len(prices.unpriced):,} models whose cost is not on record")
+    return found
+
+
+def _columns(making: Parts, totals: Totals) -> dict[str, list[bool | int | float | None]]:
+    """Return every setting with its figures, as the columns of a sweep."""
+    settings = making.grid.settings
+    at_risk, calls = totals.at_risk, totals.calls
+    low, high = clopper_pearson_each(totals.false_sessions, at_risk, making.wishes.confidence)
+    caught, lead = totals.metric("caught").tolist(), totals.metric("lead").tolist()
+    made: dict[str, Sequence[bool | int | float | None]] = {
+        **{name: [setting.values()[attribute] for setting in settings] for attribute, name in FIELD_OF.items()},
+        **{_COLUMN_OF.get(name, name): totals.metric(name).tolist() for name in METRICS},
+        "warnings_per_1000_calls": [
+            1000 * each / calls if calls else 0.0 for each in totals.metric("warnings").tolist()
+        ],
+        "lead": [calls_ahead / each if each else None for calls_ahead, each in zip(lead, caught, strict=True)],
+        "at_risk": [at_risk] * len(settings),
+        "false_sessions": totals.false_sessions.tolist(),
+        "false_rate": [each / at_risk if at_risk else None for each in totals.false_sessions.tolist()],
+        "false_rate_low": low.tolist(),
+        "false_rate_high": high.tolist(),
+    }
+    return {name: [None if value is None else kind(value) for value in made[name]] for name, kind in TYPES.items()}
+
+
+#: The metrics whose column has another name.
+_COLUMN_OF: Final = {
+    **{f"saved_{kind}": f"saved_{kind}_tokens" for kind in ("input", "output", "cache_read", "cache_write")},
+    "saved_usd": "saved_cost_usd",
+}
