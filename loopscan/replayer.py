@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from loopscan._version import __version__
 from loopscan.configfile import load_agent_policies, load_policy
@@ -27,6 +27,9 @@ from loopscan.transcripts.reader import MAX_LINE_BYTES, readers, traits_of
 from loopscan.transcripts.statedir import StateConfig, state_config
 from loopscan.transcripts.streams import MAX_EXPANDED_BYTES
 from loopscan.verdicts import attach, stands_apart
+
+if TYPE_CHECKING:
+    from loopscan.tuning.advisers import Advisers
 
 PathLike = str | os.PathLike[str]
 #: Called with each source that is done, in order, and how many there are.
@@ -180,13 +183,38 @@ def carry_out(planned: Plan, *, jobs: int = 1, progress: Progress | None = None,
     report = planned.report()
     found = planned.discover(report.unread)
     report.skipped = found.skipped
+    advising = _Advising(planned.options)
     with closing_archives():
         for source, sessions in work_on(found, ReplaySource(planned.options, debug), jobs):
             add(report, source, sessions, planned.options)
+            advising.take(sessions)
             if progress:
                 progress(source, len(found.sources))
     bring_home(report)
+    report.advice = advising.lines()
     return report
+
+
+class _Advising:
+    """Makes advice of the profiles of sessions, if there are any, and lets go of them."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._advisers: Advisers | None = None
+        if options.profiles:
+            from loopscan.tuning.advisers import Advisers
+            from loopscan.tuning.profiles import Basis
+
+            self._advisers = Advisers(Basis(options.policy.ruleset.name, options.scope, options.arm))
+
+    def take(self, sessions: Iterable[SessionReport]) -> None:
+        for session in sessions:
+            if self._advisers is not None and session.profile is not None:
+                self._advisers.add(session.profile, self._options.own_policy(session.agent) or self._options.policy)
+                session.profile = None
+
+    def lines(self) -> tuple[str, ...]:
+        return tuple(self._advisers.lines()) if self._advisers is not None else ()
 
 
 def bring_home(report: Report) -> None:

@@ -238,6 +238,9 @@ class Report:
     """Sessions of which there is nothing but verdicts that a log, say, records."""
     found_config: StateConfig = field(default_factory=StateConfig)
     """The configuration that was used because it lies in a folder that was named, or why none was."""
+    advice: tuple[str, ...] = ()
+    """What the record advises on thresholds, in one to three lines, if it was asked for; see
+    :mod:`loopscan.tuning.advice`."""
     arm: str = "auto"
     """When a compaction within a run armed the post-compaction guard; see :class:`~loopscan.modes.Arm`."""
 

@@ -92,6 +92,9 @@ def replay(
     skip_errors: SkipErrors = False,
     allow_empty: AllowEmpty = False,
     no_previews: NoPreviews = False,
+    no_advice: Annotated[
+        bool, typer.Option("--no-advice", help="Leave out what the record advises on thresholds.")
+    ] = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Print the summary alone; reports in files stay whole.")
     ] = False,
@@ -124,6 +127,7 @@ def replay(
             max_expanded=parse_size("--max-expanded", max_expanded),
             find_config=not no_config,
             previews=not no_previews,
+            profiles=text_shown and not (quiet or no_advice),
         )
         if follow:
             from loopscan.cli.following import follow_until_interrupted

@@ -60,6 +60,10 @@ def write(report: Report, out: TextIO, options: Options) -> None:
         print_parts(to, copies(report.sources))
         print_parts(to, skipped(report.skipped))
     print_parts(to, _footer(report, totals))
+    if report.advice:
+        to.print(heading("Advice"))
+        for line in report.advice:
+            to.print(safe(line))
 
 
 # -- what it was made with ----------------------------------------------------------------------

@@ -123,9 +123,14 @@ class Adviser:
                     del left[at]
         self._judged += judged
 
+    @property
+    def loops(self) -> int:
+        """How many loops there were that some setting could step into."""
+        return self._labels.total()
+
     def lines(self) -> list[str]:
         """Return one to three lines; none where nothing repeats."""
-        loops = self._labels.total()
+        loops = self.loops
         if not loops:
             return []
         found = [self._evidence(loops)]
