@@ -74,15 +74,15 @@ class Parts:
 
     def part(self, name: str | None, sessions: Sessions, *, share: float = 1.0) -> Part:
         """Return what there is to say of some sessions; ``share`` is the part of the error their choice may use."""
-        everything = self._totals(sessions)
         older, newer = self._split(sessions)
-        totals = self._totals(older) if newer.profiles else everything
+        totals, rest = self._totals(older), self._totals(newer)
+        everything = totals + rest
         chosen = self._chosen(totals, share)
         candidates = self._candidates(everything, totals, share)
         held_out: list[HeldOut] = []
         if newer.profiles:
             words = f"the newest {self.wishes.holdout:.0%} of the sessions"
-            held_out.append(self._held_out(words, chosen, totals, self._totals(newer)))
+            held_out.append(self._held_out(words, chosen, totals, rest))
         if self.wishes.by_agent and name is None:
             held_out += self._by_agent(sessions, share)
         started = [profile.started for profile in sessions.profiles if profile.started is not None]
@@ -150,15 +150,11 @@ class Parts:
         choice = self._choice(totals, share)
         demand = self._demand(share)
         candidate = self.candidate(totals, choice.index, share=share) if choice.index is not None else None
-        needed = choice.needed
-        if needed is None and self.wishes.cost_ratio is None and self.chains:
+        needed, more = choice.needed, None
+        if choice.reason is Reason.NO_INCIDENTS and self.wishes.cost_ratio is None and self.chains:
             needed = sessions_needed(0, demand.max_rate, demand.level(self.chains[0]))
-        more = None
-        missing = (
-            (choice.more or 0) if choice.reason is Reason.TOO_FEW_SESSIONS else max(0, (needed or 0) - totals.at_risk)
-        )
-        if choice.index is None and missing and totals.at_risk:
-            more = math.ceil(missing * len(totals.profiles) / totals.at_risk)
+        if choice.more and totals.at_risk:
+            more = math.ceil(choice.more * len(totals.profiles) / totals.at_risk)
         return Chosen(
             _VERDICTS[choice.reason],
             candidate,
@@ -226,7 +222,7 @@ class Parts:
 
     def figures(self, totals: Totals, number: int) -> Figures:
         """Return what one setting comes to."""
-        values = {name: float(totals.figures[place, number]) for name, place in METRIC.items()}
+        values = {name: float(totals.figures[number, place]) for name, place in METRIC.items()}
         false, at_risk, caught = int(totals.false_sessions[number]), totals.at_risk, int(values["caught"])
         low, high = clopper_pearson_each([false], at_risk, self.wishes.confidence)
         return Figures(

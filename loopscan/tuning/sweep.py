@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from loopscan.events import SessionEvent
 from loopscan.rulesets import Ruleset
-from loopscan.tuning.courses import METRIC, METRICS, Course, Judge, course_of
+from loopscan.tuning.courses import METRIC, Course, Judge, course_of
 from loopscan.tuning.incidents import Incidents, scan
 from loopscan.tuning.profiles import Basis, SessionProfile, UnitProfile
 from loopscan.tuning.settings import Grid, Setting
@@ -55,14 +55,17 @@ class SessionAnswers:
     at_risk: bool = False
     """Some setting steps into an incident that can be judged."""
 
-    def figures(self) -> Floats:
-        """Return the :data:`METRICS` of every setting; shape (metrics, settings)."""
-        total = np.zeros((len(METRICS), 0))
+    def add_to(self, total: Floats) -> None:
+        """Add the :data:`METRICS` of every setting to ``total``; shape (settings, metrics)."""
         for unit in self.units:
-            mine = unit.figures[unit.course].T.copy()
-            mine[METRIC["warnings"]] = unit.warnings
-            total = mine if not total.size else total + mine
-        return total
+            total += unit.figures[unit.course]
+            total[:, METRIC["warnings"]] += unit.warnings
+
+    def metric(self, name: str) -> Floats:
+        """Return one of the :data:`METRICS` for every setting, warnings excepted."""
+        place = METRIC[name]
+        found: Floats = np.sum([unit.figures[:, place][unit.course] for unit in self.units], axis=0)
+        return found
 
     def judge(self, judge: Judge) -> None:
         """Judge the incidents, and let go of what only that takes."""

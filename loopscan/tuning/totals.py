@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from loopscan.tuning.arrays import Bools, Floats, Ints
+from loopscan.tuning.arrays import Floats, Ints
 from loopscan.tuning.courses import METRIC, METRICS
 from loopscan.tuning.profiles import SessionProfile
 from loopscan.tuning.sweep import SessionAnswers
@@ -19,39 +20,52 @@ class Totals:
     def __init__(self, answers: Sequence[SessionAnswers], profiles: Sequence[SessionProfile], settings: int) -> None:
         """Sum up. ``profiles`` are all the sessions, ``answers`` those of them in which something repeats."""
         self.answers = [each for each in answers if each.units]
-        self.profiles = profiles
+        self.profiles = list(profiles)
         self.risky = [each for each in self.answers if each.at_risk]
-        self.at_risk = len(self.risky)
         self.calls = sum(profile.spent.calls for profile in profiles)
-        self.figures: Floats = np.zeros((len(METRICS), settings))
+        self.figures: Floats = np.zeros((settings, len(METRICS)))
         self.false_sessions: Ints = np.zeros(settings, dtype=np.int64)
         self.missed_sessions: Ints = np.zeros(settings, dtype=np.int64)
         self.groups: NDArray[np.uint64] = np.zeros(settings, dtype=np.uint64)
         """Settings that come to the same on every session have the same number."""
-        random = np.random.default_rng(1)
         for each in self.answers:
-            figures = each.figures()
-            self.figures += figures
+            each.add_to(self.figures)
             if each.at_risk:
-                self.false_sessions += figures[METRIC["false_blocks"]] > 0
-                self.missed_sessions += figures[METRIC["missed"]] > 0
+                self.false_sessions += each.metric("false_blocks") > 0
+                self.missed_sessions += each.metric("missed") > 0
+            random = np.random.default_rng(zlib.crc32(repr(_name(each.profile)).encode("utf-8", "surrogatepass")))
             for unit in each.units:
                 codes = random.integers(1, 1 << 63, size=len(unit.courses) + 1, dtype=np.uint64)
                 self.groups += codes[unit.course] + codes[-1] * unit.warnings
 
+    def __add__(self, other: Totals) -> Totals:
+        """Return the sums over the sessions of both, which have to be different ones."""
+        both = Totals((), (), len(self.groups))
+        both.answers, both.profiles = self.answers + other.answers, self.profiles + other.profiles
+        both.risky, both.calls = self.risky + other.risky, self.calls + other.calls
+        both.figures = self.figures + other.figures
+        both.false_sessions = self.false_sessions + other.false_sessions
+        both.missed_sessions = self.missed_sessions + other.missed_sessions
+        both.groups = self.groups + other.groups
+        return both
+
+    @property
+    def at_risk(self) -> int:
+        """How many sessions can be judged."""
+        return len(self.risky)
+
     def metric(self, name: str) -> Floats:
         """Return one of the :data:`METRICS`."""
-        found: Floats = self.figures[METRIC[name]]
+        found: Floats = self.figures[:, METRIC[name]]
         return found
 
     def by_session(self, name: str, columns: Ints) -> Floats:
         """Return one of the :data:`METRICS` for each session at risk, and some settings."""
         rows = np.zeros((len(self.risky), len(columns)))
         for place, each in enumerate(self.risky):
-            rows[place] = each.figures()[METRIC[name]][columns]
+            rows[place] = each.metric(name)[columns]
         return rows
 
-    def stuck_sessions(self, columns: Ints) -> Bools:
-        """Return for each session at risk whether some of the settings catches or misses a stuck incident in it."""
-        caught, missed = self.by_session("caught", columns), self.by_session("missed", columns)
-        return np.asarray(((caught + missed) > 0).any(axis=1), dtype=np.bool_)
+
+def _name(profile: SessionProfile) -> tuple[object, ...]:
+    return profile.source, profile.session, profile.started, profile.spent.calls
