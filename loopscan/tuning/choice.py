@@ -46,10 +46,10 @@ class Choice:
 class Preferences:
     """What settles ties, the fewest first and in this order, one entry a setting."""
 
-    warnings: Ints
-    """How often it would warn."""
     changes: Ints
     """How many settings must be changed from those in force."""
+    warnings: Ints
+    """How often it would warn."""
     strictness: Ints
     """Its place in an order given a priori, the most lenient at 0."""
 
@@ -61,7 +61,7 @@ def choose(promise: Promise, saved: Floats, preferences: Preferences) -> Choice:
     fewest sessions with a false block, then as ``preferences`` say. UsageError where an array has not one entry a
     setting, or ``saved`` is not finite.
     """
-    _fits(len(promise.passed), saved, preferences.warnings, preferences.changes, preferences.strictness)
+    _fits(len(promise.passed), saved, preferences.changes, preferences.warnings, preferences.strictness)
     if not np.isfinite(saved).all():
         raise UsageError("what a setting saves must be a finite number")
     index = int(best(promise.passed, saved, promise.false_blocks, preferences))
@@ -89,7 +89,7 @@ def choose_by_cost(
     setting is recommended only if it costs less and saves something. Ties as in ``choose``, the most saved first.
     UsageError where the arrays have not one entry a setting, or the ratio is negative or not finite.
     """
-    _fits(len(false_blocks), missed, saved, preferences.warnings, preferences.changes, preferences.strictness)
+    _fits(len(false_blocks), missed, saved, preferences.changes, preferences.warnings, preferences.strictness)
     if not 0 <= cost_ratio < np.inf:
         raise UsageError(f"the cost of a false block must be 0 or more missed sessions, and not {cost_ratio}")
     index = int(cheapest(false_blocks, missed, np.asarray(stuck), saved, cost_ratio, preferences))
@@ -108,7 +108,7 @@ def best(allowed: Bools, saved: Floats, false_blocks: Ints, preferences: Prefere
     gain = np.where(allowed, saved, 0.0)
     most = gain.max(axis=-1, keepdims=True, initial=0.0)
     left = (gain > 0) & (gain >= most * (1 - _SAME))
-    for key in (false_blocks, preferences.warnings, preferences.changes, preferences.strictness):
+    for key in (false_blocks, preferences.changes, preferences.warnings, preferences.strictness):
         every = np.broadcast_to(key.astype(np.int64, copy=False), left.shape)
         left &= every == every.min(axis=-1, keepdims=True, where=left, initial=np.iinfo(np.int64).max)
     return np.where(left.any(axis=-1), _first(left), -1)

@@ -49,5 +49,5 @@ def decide_enabled(part: Part, *, max_false_block: float, confidence: float) -> 
         return Decision(part.name, {"enabled": False}, f"more than {rate} false blocks at {sure} confidence ({seen})")
     needed = sessions_needed(on.false_sessions, max_false_block, 1 - confidence)
     return Decision(
-        part.name, {}, f"leave it as it is: {on.at_risk} sessions do not tell, {needed} like these would ({seen})"
+        part.name, {}, f"leave it as it is: {on.at_risk} at risk do not tell, {needed} like these would ({seen})"
     )

@@ -124,7 +124,7 @@ class Parts:
 
     def _preferences(self, totals: Totals) -> Preferences:
         warnings = totals.metric("warnings").astype(np.int64)
-        return Preferences(warnings, self._changes, self._strictness)
+        return Preferences(self._changes, warnings, self._strictness)
 
     def _worth(self, totals: Totals) -> str:
         return next((name for name in _WORTH if totals.metric(name).any()), _WORTH[-1])
@@ -142,7 +142,7 @@ class Parts:
             saved[only],
             totals.at_risk,
             self.wishes.cost_ratio,
-            Preferences(preferences.warnings[only], preferences.changes[only], preferences.strictness[only]),
+            Preferences(preferences.changes[only], preferences.warnings[only], preferences.strictness[only]),
         )
         return chosen if chosen.index is None else replace(chosen, index=int(only[chosen.index]))
 
@@ -321,7 +321,7 @@ class Parts:
         only, rounds = self.eligible, self.wishes.rounds
         index = {int(number): place for place, number in enumerate(only)}
         everything = self._preferences(totals)
-        preferences = Preferences(everything.warnings[only], everything.changes[only], everything.strictness[only])
+        preferences = Preferences(everything.changes[only], everything.warnings[only], everything.strictness[only])
         false = totals.by_session("false_blocks", only) > 0
         saved = totals.by_session(self._worth(totals), only)
         if self.wishes.cost_ratio is None:

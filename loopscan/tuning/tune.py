@@ -192,14 +192,17 @@ def _own(making: Parts, options: Options, own: Mapping[str, Setting], name: str,
 
 
 def _enabled(making: Parts, groups: Mapping[str, Sessions], sessions: Sessions, wishes: Wishes) -> list[Decision]:
-    """Return for each agent whether ``enabled`` should be true; for all sessions together if none names an agent.
+    """Return for each agent whether ``enabled`` should be true, and for the sessions that name none.
 
-    The error is shared out among the agents: all decisions hold together.
+    The error is shared out among the decisions: all of them hold together.
     """
     on = Parts(
         making.grid, replace(making.in_force, enabled=True), making.judge, replace(wishes, rounds=0, holdout=0.0)
     )
-    named: list[tuple[str | None, Sessions]] = [*groups.items()] or [(None, sessions)]
+    unnamed = sessions.only([each for each in sessions.profiles if not groups or each.agent is None])
+    named: list[tuple[str | None, Sessions]] = [*groups.items()]
+    if unnamed.profiles or not named:
+        named.insert(0, (None, unnamed))
     confidence = 1 - (1 - wishes.confidence) / len(named)
     return [
         decide_enabled(on.part(name, some), max_false_block=wishes.max_false_block, confidence=confidence)

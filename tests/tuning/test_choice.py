@@ -18,7 +18,7 @@ SMALL = st.integers(0, 3)
 def preferring(settings: int, warnings: Any = None, changes: Any = None, strictness: Any = None) -> Preferences:
     same = np.zeros(settings, dtype=np.int64)
     return Preferences(
-        *(same if each is None else np.array(each) for each in (warnings, changes)),
+        *(same if each is None else np.array(each) for each in (changes, warnings)),
         np.arange(settings) if strictness is None else np.array(strictness),
     )
 
@@ -42,13 +42,13 @@ def test_what_saves_most_of_what_is_let_through_is_recommended() -> None:
     ("counts", "ties", "index"),
     [
         ([2, 1, 1], {"warnings": [0, 9, 9]}, 1),
-        ([1, 1, 1], {"warnings": [3, 2, 1], "changes": [0, 1, 2]}, 2),
-        ([1, 1, 1], {"warnings": [2, 1, 1], "changes": [0, 2, 1]}, 2),
+        ([1, 1, 1], {"changes": [3, 2, 1], "warnings": [0, 1, 2]}, 2),
+        ([1, 1, 1], {"changes": [2, 1, 1], "warnings": [0, 2, 1]}, 2),
         ([1, 1, 1], {"changes": [1, 1, 1], "strictness": [2, 0, 1]}, 1),
         ([1, 1, 1], {}, 0),
     ],
 )
-def test_ties_go_to_false_blocks_then_warnings_then_changes_then_the_lenient(
+def test_ties_go_to_false_blocks_then_changes_then_warnings_then_the_lenient(
     counts: list[int], ties: dict[str, list[int]], index: int
 ) -> None:
     assert chosen(promise(counts), [5, 5, 5], **ties).index == index
