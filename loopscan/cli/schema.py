@@ -21,6 +21,7 @@ SCHEMAS: Final[Mapping[str, str]] = {
     "baseline": "baseline-1.schema.json",
     "replay": "replay-1.schema.json",
     "inspect": "inspect-1.schema.json",
+    "tune": "tune-1.schema.json",
 }
 
 

@@ -43,6 +43,8 @@ CHECK_FORMATS: Final[dict[str, str]] = {
 TUNE_FORMATS: Final[dict[str, str]] = {
     "text": "loopscan.reports.tuning.text",
     "json": "loopscan.reports.json",
+    "csv": "loopscan.reports.tuning.csv",
+    "parquet": "loopscan.reports.tuning.parquet",
 }
 #: Other packages add formats under this entry point: name = module (or object) that is a :class:`Reporter`.
 ENTRY_POINTS: Final = "loopscan.reports"

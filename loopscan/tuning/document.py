@@ -45,7 +45,9 @@ def document(report: TuningReport) -> dict[str, Any]:
         "skipped": [{"path": file.path, "reason": str(file.reason)} for file in report.skipped],
         "whole": _part(report.whole),
         "parts": [_part(part) for part in report.parts],
-        "curve": [{name: _rounded(name, value) for name, value in row.items()} for row in report.curve()],
+        "curve": [
+            {"setting": setting_row(setting), "figures": _figures(figures)} for setting, figures in report.curve()
+        ],
         "decisions": [
             {"agent": each.agent, "changes": dict(each.changes), "reason": each.reason} for each in report.decisions
         ],

@@ -265,15 +265,22 @@ class TuningReport:
     sweep: dict[str, list[bool | int | float | None]] = field(default_factory=dict)
     """Every setting that was tried on all sessions, a row each: its configuration fields, then its figures."""
 
-    def curve(self) -> list[dict[str, Any]]:
-        """Return rows of the sweep, one for each critical threshold, ascending.
+    def table(self) -> dict[str, Sequence[bool | int | float | None]]:
+        """Return the sweep with rates beside the counts, as :func:`loopscan.tuning.columns.table` makes them."""
+        from loopscan.tuning.columns import table
+
+        return table(self.sweep, self.whole.calls, self.confidence)
+
+    def curve(self) -> tuple[tuple[Setting, Figures], ...]:
+        """Return a setting of the sweep with its figures for each critical threshold, ascending.
 
         All else is as in the recommended setting, or as in what is in force; only the breaker and the warning
         threshold make room where they have to.
         """
         from loopscan.tuning.columns import along_critical
 
-        return along_critical(self.sweep, (self.whole.chosen.candidate or self.whole.in_force).setting)
+        base = (self.whole.chosen.candidate or self.whole.in_force).setting
+        return along_critical(self.sweep, base, self.whole.calls, self.confidence)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report in the form of the schema ``loopscan.tune/1``."""

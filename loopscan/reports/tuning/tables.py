@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 
 from loopscan.reports.phrases import counted, money, number
 from loopscan.reports.tuning import words
+from loopscan.tuning.chains import leniency
 from loopscan.tuning.report import Candidate, Figures, Part, TuningReport
 
 #: How many settings of the Pareto front are shown, and how many on each side of the recommendation.
@@ -72,9 +73,10 @@ COLUMNS: Final = (
 
 
 def shown(part: Part, *, every: bool = False) -> list[Shown]:
-    """Return the settings to show, in the order of the sweep: off, in force, the recommended one, front and around.
+    """Return the settings to show, most lenient first: off, in force, the recommended one, front and around.
 
-    ``every`` returns all candidates, with those that stand for none of them.
+    ``every`` returns all candidates. Figures are those of all sessions where they are known: the recommended setting
+    brings those of the sessions that it was chosen on, and stands for itself if another one stands for its group.
     """
     roles: dict[int, list[str]] = {}
     found: dict[int, Candidate] = {}
@@ -85,20 +87,27 @@ def shown(part: Part, *, every: bool = False) -> list[Shown]:
         if role is not None and role not in named:
             named.append(role)
 
+    chosen = part.chosen.candidate
+    front = [each for each in part.candidates if each.on_front]
+    for each in part.candidates if every else _around(part.candidates, chosen or part.in_force):
+        take(each, None)
+    for each in front if every else thinned(front, _FRONT):
+        take(each, None)
     take(part.off, "off")
     take(part.in_force, "in force")
-    chosen = part.chosen.candidate
     if chosen is not None:
-        take(chosen, "recommended")
-    front = [each for each in part.candidates if each.on_front]
-    for each in front if every else thinned(front, _FRONT):
-        take(each, "front")
-    for each in part.candidates if every else _around(part.candidates, chosen or part.in_force):
-        take(each, "front" if each.on_front else None)
-    for each in (part.off, part.in_force, *((chosen,) if chosen else ())):
+        known = next((each for each in part.candidates if each.number == chosen.number), chosen)
+        take(known, "recommended" if known is not chosen else "recommended, on the sessions it was chosen on")
+    for each in found.values():
         if each.on_front:
             take(each, "front")
-    return [Shown(candidate, tuple(roles[place])) for place, candidate in sorted(found.items())]
+    return [Shown(each, tuple(roles[each.number])) for each in sorted(found.values(), key=_order)]
+
+
+def _order(candidate: Candidate) -> tuple[object, ...]:
+    """Return what orders settings, the most lenient first."""
+    setting = candidate.setting
+    return (setting.enabled is True, *leniency(setting), candidate.number)
 
 
 def thinned(rows: Sequence[_T], most: int) -> list[_T]:
@@ -109,9 +118,9 @@ def thinned(rows: Sequence[_T], most: int) -> list[_T]:
 
 
 def _around(candidates: Sequence[Candidate], middle: Candidate) -> Iterator[Candidate]:
-    """Yield what lies nearest to ``middle`` in the order of the sweep."""
-    before = [each for each in candidates if each.number < middle.number]
-    after = [each for each in candidates if each.number > middle.number]
+    """Yield what lies nearest to ``middle``, more lenient and stricter."""
+    before = [each for each in candidates if _order(each) < _order(middle)]
+    after = [each for each in candidates if _order(each) > _order(middle)]
     yield from before[-_AROUND:]
     yield from after[:_AROUND]
 

@@ -171,17 +171,17 @@ def _curve(report: TuningReport, width: int) -> Iterator[RenderableType]:
     for head in ("calls saved, at most", "false-block rate", ""):
         table.add_column(head, overflow="fold")
     room = max(4, min(30, (width - 52) // 2))
-    most = scale(row["saved_calls"] for row in rows)
-    worst = scale(row["false_rate"] for row in rows)
-    for row in rows:
-        saves = bar(row["saved_calls"] / most, room) if row["saved_calls"] else ""
-        share = row["false_rate"]
+    most = scale(figures.saved.calls for _, figures in rows)
+    worst = scale(figures.false_rate for _, figures in rows)
+    for setting, figures in rows:
+        calls, share = figures.saved.calls, figures.false_rate
+        saves = bar(calls / most, room) if calls else ""
         fails = bar(share / worst, room) if share else ""
         table.add_row(
-            safe(number(row["criticalThreshold"])),
-            safe(f"{saves} {number(row['saved_calls'])}".strip(), "green"),
+            safe(number(setting.critical)),
+            safe(f"{saves} {number(calls)}".strip(), "green"),
             safe(f"{fails} {words.percent(share)}".strip(), "red" if share else ""),
-            safe(marks.get(row["criticalThreshold"], ""), "dim"),
+            safe(marks.get(setting.critical, ""), "dim"),
         )
     yield table
 

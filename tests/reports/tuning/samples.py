@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +14,8 @@ from loopscan.modes import Arm, ScopeRule
 from loopscan.report import READ_ERROR, SourceReport
 from loopscan.reports.base import TUNE_FORMATS, Options, load
 from loopscan.transcripts.discover import Skipped
-from loopscan.tuning.columns import sweep_of
+from loopscan.tuning.columns import setting_row
+from loopscan.tuning.courses import METRICS
 from loopscan.tuning.incidents import Loop
 from loopscan.tuning.labels import Label
 from loopscan.tuning.profiles import Basis
@@ -98,6 +100,24 @@ def incident(name: str = "s-1/0/4", **fields: Any) -> IncidentRow:
         "rule_label": Label.STUCK,
     }
     return IncidentRow(**{**values, **fields})
+
+
+def sweep_of(candidates: Iterable[Candidate]) -> dict[str, list[Any]]:
+    """Return the sweep of the settings of candidates."""
+    columns: dict[str, list[Any]] = {}
+    for each in candidates:
+        made, saved = each.figures, each.figures.saved
+        spent = {"usd": saved.cost_usd, "seconds": saved.seconds, "calls": saved.calls, "responses": saved.responses}
+        spent |= {"input": saved.input_tokens, "output": saved.output_tokens, "tokens": saved.tokens}
+        spent |= {"cache_read": saved.cache_read_tokens, "cache_write": saved.cache_write_tokens}
+        row: dict[str, Any] = setting_row(each.setting)
+        for name in METRICS:
+            row[name] = spent[name.removeprefix("saved_")] if name.startswith("saved_") else getattr(made, name)
+        row["lead"] = round((made.lead or 0) * made.caught)
+        row |= {"false_sessions": made.false_sessions, "at_risk": made.at_risk}
+        for name, value in row.items():
+            columns.setdefault(name, []).append(value)
+    return columns
 
 
 _CRITICALS = (8, 10, 12, 15, 20, 25, 30, 40, 60)
@@ -198,7 +218,7 @@ def report(**fields: Any) -> TuningReport:
         ),
         "sources": [SourceReport("agents/main/sessions/s-1.jsonl", "openclaw", 4096, 90, 1, 23)],
         "notes": ("Three sessions were recorded under another ruleset.",),
-        "sweep": sweep_of((each.setting, each.figures) for each in whole.candidates),
+        "sweep": sweep_of(whole.candidates),
     }
     return TuningReport(**{**values, **fields})
 
@@ -269,6 +289,7 @@ def hostile(text: str) -> TuningReport:
     )
 
 
+SWEEP = sweep_of(_candidates())
 #: All nasty texts one after the other.
 NASTIEST = hostile("".join(NASTY[:-1]) + "=1+1")
 SAMPLES = {"whole": report, "refused": refused, "empty": empty, "hostile": lambda: NASTIEST}
@@ -399,7 +420,7 @@ def reports(draw: st.DrawFn) -> TuningReport:
         Basis("2026.6", draw(st.sampled_from(ScopeRule)), draw(st.sampled_from(Arm))),
         draw(st.booleans()),
         draw(_SHARE),
-        draw(_SHARE),
+        draw(st.sampled_from((0.5, 0.9, 0.95, 0.999))),
         draw(st.none() | st.floats(0, 100)),
         draw(_SHARE),
         draw(_COUNT),
@@ -414,7 +435,7 @@ def reports(draw: st.DrawFn) -> TuningReport:
         [SourceReport(draw(TEXT), "openclaw")],
         tuple(draw(st.lists(st.builds(Skipped, TEXT, TEXT), max_size=1))),
         tuple(draw(st.lists(TEXT, max_size=2))),
-        sweep_of((each.setting, each.figures) for each in whole.candidates) if draw(st.booleans()) else {},
+        draw(st.sampled_from((SWEEP, {}))),
     )
 
 
