@@ -230,18 +230,16 @@ class _Scan:
                 self._absent.pop(run, None)
             return
         stored = bool(flags & STORED)
-        placed = {position: (tool, sign) for tool, sign, position, _ in absent if position is not None}
+        placed = {position for *_, position, _ in absent if position is not None}
         existing = iter(calls)
         asked: list[_Asked | None] = []
-        total = len(calls) + len(placed)
         first = self._order
-        for place in range(total):
+        for place in range(len(calls) + sum(position is not None for *_, position, _ in absent)):
             if place in placed:
                 self._next(run, step)
-                continue
-            tool, sign, _, fate = next(existing)
-            at = self._next(run, step)
-            asked.append(self._propose(run, at, tool, sign) if self._proposed(fate) else None)
+            elif (call := next(existing, None)) is not None:
+                asked.append(self._ask(run, step, call))
+        asked += (self._ask(run, step, call) for call in existing)
         if not calls:
             tools = {tool for tool, *_ in absent}
             if first == self._order:
@@ -253,9 +251,13 @@ class _Scan:
             self._asked[run] = asked
             self._batches[run] += 1
 
-    def _proposed(self, fate: int) -> bool:
-        """Say whether a call reached the detectors."""
-        return fate != NOT_RUN and (fate != REJECTED or self.rules.record_rejections)
+    def _ask(self, run: str, step: Step, call: Step) -> _Asked | None:
+        """Take in a call of a message; ``None`` if it did not reach the detectors."""
+        tool, sign, _, fate = call
+        at = self._next(run, step)
+        if fate == NOT_RUN or (fate == REJECTED and not self.rules.record_rejections):
+            return None
+        return self._propose(run, at, tool, sign)
 
     def _attempt(self, run: str, step: Step, tools: set[str]) -> None:
         """Take in a message whose calls all name absent tools."""
