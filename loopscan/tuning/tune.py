@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any
 
 from loopscan._version import __version__
 from loopscan.configedit import Change, block_text
@@ -18,11 +18,9 @@ from loopscan.sessions import Options
 from loopscan.transcripts.discover import Skipped
 from loopscan.transcripts.places import closing_archives
 from loopscan.tuning.advice import advise
-from loopscan.tuning.columns import TYPES
 from loopscan.tuning.courses import METRICS, Judge
 from loopscan.tuning.decisions import decide_enabled, decide_thresholds
 from loopscan.tuning.given import GivenLabels
-from loopscan.tuning.intervals import clopper_pearson_each
 from loopscan.tuning.nearby import flips
 from loopscan.tuning.parts import Parts, Sessions, Wishes
 from loopscan.tuning.prices import Prices
@@ -244,27 +242,12 @@ def _notes(gathered: Gathered, prices: Prices | None) -> list[str]:
 def _columns(making: Parts, totals: Totals) -> dict[str, list[bool | int | float | None]]:
     """Return every setting with its figures, as the columns of a sweep."""
     settings = making.grid.settings
-    at_risk, calls = totals.at_risk, totals.calls
-    low, high = clopper_pearson_each(totals.false_sessions, at_risk, making.wishes.confidence)
-    caught, lead = totals.metric("caught").tolist(), totals.metric("lead").tolist()
-    made: dict[str, Sequence[bool | int | float | None]] = {
-        **{name: [setting.values()[attribute] for setting in settings] for attribute, name in FIELD_OF.items()},
-        **{_COLUMN_OF.get(name, name): totals.metric(name).tolist() for name in METRICS},
-        "warnings_per_1000_calls": [
-            1000 * each / calls if calls else 0.0 for each in totals.metric("warnings").tolist()
-        ],
-        "lead": [calls_ahead / each if each else None for calls_ahead, each in zip(lead, caught, strict=True)],
-        "at_risk": [at_risk] * len(settings),
-        "false_sessions": totals.false_sessions.tolist(),
-        "false_rate": [each / at_risk if at_risk else None for each in totals.false_sessions.tolist()],
-        "false_rate_low": low.tolist(),
-        "false_rate_high": high.tolist(),
+    columns: dict[str, list[bool | int | float | None]] = {
+        name: [setting.values()[attribute] for setting in settings] for attribute, name in FIELD_OF.items()
     }
-    return {name: [None if value is None else kind(value) for value in made[name]] for name, kind in TYPES.items()}
-
-
-#: The metrics whose column has another name.
-_COLUMN_OF: Final = {
-    **{f"saved_{kind}": f"saved_{kind}_tokens" for kind in ("input", "output", "cache_read", "cache_write")},
-    "saved_usd": "saved_cost_usd",
-}
+    for name in METRICS:
+        values = totals.metric(name).tolist()
+        columns[name] = values if name in {"saved_usd", "saved_seconds"} else [int(value) for value in values]
+    columns["false_sessions"] = totals.false_sessions.tolist()
+    columns["at_risk"] = [totals.at_risk] * len(settings)
+    return columns
