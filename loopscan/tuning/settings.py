@@ -105,6 +105,11 @@ class Grid:
             total *= size
         if total > MOST_SETTINGS:
             raise UsageError(f"--try asks for {total:,} settings; {MOST_SETTINGS:,} are the most: try fewer values")
+        also = list(also)
+        self._silent: dict[str, bool | int | None] = (
+            also[0].values() if also else {name: values[0] for name, values in self.axes.items()}
+        )
+        """What stands for all values that mean nothing where the detectors are off."""
         self.settings: list[Setting] = []
         self.places: list[int] = []
         """The place of each setting in the flattened axes."""
@@ -125,6 +130,7 @@ class Grid:
     def of(cls, settings: Sequence[Setting]) -> Grid:
         """Return a grid of just these settings, which have to differ, in their order."""
         grid = cls.__new__(cls)
+        grid._silent = {}
         values = [setting.values() for setting in settings]
         grid.axes = {name: tuple(sorted({row[name] for row in values}, key=_order)) for name in FIELD_OF}
         grid.shape = tuple(len(axis) for axis in grid.axes.values())
@@ -165,8 +171,7 @@ class Grid:
     def _makes_sense(self, setting: Setting, fewest_off: int) -> bool:
         kept = _kept(setting.enabled)
         if kept is not None:
-            first = {name: values[0] for name, values in self.axes.items()}
-            return all(value == first[name] for name, value in setting.values().items() if name not in kept)
+            return all(value == self._silent[name] for name, value in setting.values().items() if name not in kept)
         off = sum(not getattr(setting, name) for name in _SWITCH_NAMES)
         return setting.warning < setting.critical < setting.breaker and off <= max(1, fewest_off)
 
