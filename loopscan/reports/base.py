@@ -45,6 +45,7 @@ TUNE_FORMATS: Final[dict[str, str]] = {
     "json": "loopscan.reports.json",
     "csv": "loopscan.reports.tuning.csv",
     "parquet": "loopscan.reports.tuning.parquet",
+    "markdown": "loopscan.reports.tuning.markdown",
 }
 #: Other packages add formats under this entry point: name = module (or object) that is a :class:`Reporter`.
 ENTRY_POINTS: Final = "loopscan.reports"

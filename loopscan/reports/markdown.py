@@ -7,7 +7,7 @@ links, pictures, mentions or addresses.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import BinaryIO, Final, TypeVar
 
 from loopscan.findings import Case, Findings, Status
@@ -43,7 +43,7 @@ def document(findings: Findings, limit: int = LIMIT) -> str:
     bad = [case for case in findings.cases if case.status in _BAD]
     told = [case for case in findings.cases if case.status is Status.PASSED and case.findings]
     skipped = [case for case in findings.cases if case.status is Status.SKIPPED]
-    page = _Page(limit - _FRAME)
+    page = Page(limit - _FRAME)
     page.add(_head(findings, len(bad)))
     page.fit(unsaid(findings), _error, page.room // 4)
     if bad:
@@ -70,7 +70,7 @@ def document(findings: Findings, limit: int = LIMIT) -> str:
     return page.text()
 
 
-class _Page:
+class Page:
     """Text with room for so many bytes of cases."""
 
     def __init__(self, room: int) -> None:
@@ -104,33 +104,36 @@ class _Page:
 def _head(findings: Findings, bad: int) -> str:
     cases = len(findings.cases)
     outcome = f"{number(bad)} of {counted(cases, 'case')} failed" if bad else f"{counted(cases, 'case')}, none failed"
-    facts = "".join(f"- {_code(title(fact))}: {_code(sentence(value))}\n" for fact, value in findings.facts)
+    facts = "".join(f"- {code(title(fact))}: {code(sentence(value))}\n" for fact, value in findings.facts)
     return f"## loopscan {findings.command}: {outcome}\n\n{facts}"
 
 
 def _error(error: str) -> str:
-    return f"- error: {_code(sentence(error))}\n"
+    return f"- error: {code(sentence(error))}\n"
 
 
 def _row(case: Case) -> str:
-    cells = (_code(title(case.name)), _code(place_of(case)), _BAD[case.status], _code(sentence(case.reason or "")))
+    cells = (code(title(case.name)), code(place_of(case)), _BAD[case.status], code(sentence(case.reason or "")))
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
 
 
 def _part(case: Case) -> str:
     """Return a case with its findings and its text, which nothing in them can end."""
-    told = story(case)
-    fence = "`" * max(3, 1 + _longest("\n".join(told)))
-    block = "\n".join([f"{fence}text", *told, fence])
-    return f"\n### {_code(title(case.name))}\n\n{_code(place_of(case))}\n\n{block}\n"
+    return f"\n### {code(title(case.name))}\n\n{code(place_of(case))}\n\n{fenced(story(case))}\n"
 
 
 def _skipped(case: Case) -> str:
-    why = f": {_code(sentence(case.reason))}" if case.reason else ""
-    return f"- {_code(title(case.name))} of {_code(path(case.group))}{why}\n"
+    why = f": {code(sentence(case.reason))}" if case.reason else ""
+    return f"- {code(title(case.name))} of {code(path(case.group))}{why}\n"
 
 
-def _code(text: str) -> str:
+def fenced(told: Sequence[str], language: str = "text") -> str:
+    """Return clean lines as a block that nothing in them can end, without a newline at its end."""
+    fence = "`" * max(3, 1 + _longest("\n".join(told)))
+    return "\n".join([f"{fence}{language}", *told, fence])
+
+
+def code(text: str) -> str:
     """Return clean text of one line as a code span, nothing for nothing."""
     if not text:
         return ""

@@ -96,8 +96,9 @@ def shown(part: Part, *, every: bool = False) -> list[Shown]:
     take(part.off, "off")
     take(part.in_force, "in force")
     if chosen is not None:
-        known = next((each for each in part.candidates if each.number == chosen.number), chosen)
-        take(known, "recommended" if known is not chosen else "recommended, on the sessions it was chosen on")
+        known = next((each for each in found.values() if each.number == chosen.number), None)
+        known = known or next((each for each in part.candidates if each.number == chosen.number), None)
+        take(known or chosen, "recommended" if known else "recommended; figures of the sessions it was chosen on")
     for each in found.values():
         if each.on_front:
             take(each, "front")
