@@ -46,6 +46,7 @@ TUNE_FORMATS: Final[dict[str, str]] = {
     "csv": "loopscan.reports.tuning.csv",
     "parquet": "loopscan.reports.tuning.parquet",
     "markdown": "loopscan.reports.tuning.markdown",
+    "html": "loopscan.reports.tuning.html",
 }
 #: Other packages add formats under this entry point: name = module (or object) that is a :class:`Reporter`.
 ENTRY_POINTS: Final = "loopscan.reports"

@@ -108,7 +108,7 @@ def _head() -> str:
 
 def _row(row: Shown) -> str:
     roles = f" ({', '.join(row.roles)})" if row.roles else ""
-    name = f"**{row.setting}**" if "recommended" in row.roles else row.setting
+    name = f"**{row.setting}**" if row.recommended else row.setting
     cells = (column.cell(row.candidate.figures) for column in COLUMNS)
     return f"| {name}{roles} | {' | '.join(cells)} |\n".replace("$", "\\$").replace("<", "&lt;")
 

@@ -27,6 +27,16 @@ class Shown:
     """``in force``, ``off``, ``recommended``, ``front``; none for one that lies near."""
 
     @property
+    def recommended(self) -> bool:
+        """Whether it is what is recommended."""
+        return any(role.startswith("recommended") for role in self.roles)
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """What orders settings, the most lenient first."""
+        return _order(self.candidate)
+
+    @property
     def setting(self) -> str:
         """What it changes."""
         return words.changes(self.candidate.changes) or "as in force"
@@ -105,7 +115,7 @@ def shown(part: Part, *, every: bool = False) -> list[Shown]:
     return [Shown(each, tuple(roles[each.number])) for each in sorted(found.values(), key=_order)]
 
 
-def _order(candidate: Candidate) -> tuple[object, ...]:
+def _order(candidate: Candidate) -> tuple[int, ...]:
     """Return what orders settings, the most lenient first."""
     setting = candidate.setting
     return (setting.enabled is True, *leniency(setting), candidate.number)
