@@ -12,11 +12,12 @@
     dollars: { label: "dollars", told: (value) => (value == null ? "–" : `$${value.toFixed(2)}`) },
     minutes: { label: "minutes", told: plain },
   };
+  const short = (value) => new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 }).format(value);
+  const worth = (value) => (unit === "dollars" ? `$${short(value)}` : short(value));
   const charts = [];
   let unit = "calls";
   let selected = data.start;
 
-  const short = (value) => new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 }).format(value);
   const axis = (told, label) => ({
     stroke: color("dim"),
     font: "12px system-ui, sans-serif",
@@ -64,7 +65,8 @@
   const draw = (id, options, values) => {
     const place = byId(id);
     place.replaceChildren();
-    const width = Math.max(200, place.clientWidth);
+    const paper = document.documentElement.classList.contains("paper");
+    const width = paper ? (id === "front" ? 620 : 300) : Math.max(200, place.clientWidth);
     const chart = new uPlot({ width, height: Math.min(260, Math.max(190, width * 0.55)), ...options }, values, place);
     charts.push([place, chart]);
     return chart;
@@ -77,14 +79,14 @@
         scales: { x: { time: false }, y: { range: pad } },
         axes: [axis(plain, "critical threshold"), axis(told)],
         series: [{ label: "critical", value: (_, value) => plain(value) }, ...series],
-        cursor: { sync: { key: "critical" } },
+        cursor: { y: false, sync: { key: "critical" } },
         hooks: { draw: [flags] },
         ...more,
       },
       [curve.critical, ...values],
     );
 
-  const savings = () => against("saved", [line(`${units[unit].label} saved`, "good", units[unit].told)], [curve.saved[unit]], short);
+  const savings = () => against("saved", [line(`${units[unit].label} saved`, "good", units[unit].told)], [curve.saved[unit]], worth);
 
   const front = () => {
     const order = candidates.map((_, at) => at).filter((at) => candidates[at].rate != null);
@@ -114,7 +116,7 @@
       "front",
       {
         scales: { x: { time: false, range: (_, low, high) => [0, high > 0 ? high * 1.05 : 0.05] }, y: { range: pad } },
-        axes: [axis(percent, "false-block rate"), axis(short)],
+        axes: [axis(percent, "false-block rate"), axis(worth)],
         series: [
           { label: "rate", value: (_, value) => percent(value) },
           dots("settings", "dim", 5),

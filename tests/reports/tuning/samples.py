@@ -271,13 +271,14 @@ def hostile(text: str) -> TuningReport:
     nasty = incident(text, source=text, session=text, agent=text, model=text, tools=(text, "read"), rule=text)
     flips = (Flip("criticalThreshold", 16, nasty, "caught", "missed"),)
     held_out = (HeldOut(text, Chosen(Verdict.NOTHING_TO_SAVE, None, False, 3, 4, text), None, figures(), (1, 2)),)
+    few = tuple(each for each in part().candidates if each.setting in {OFF, BEST})
     chosen = replace(part().chosen, reason=text)
     source = SourceReport(
         text, "openclaw", problems=[Problem(3, READ_ERROR, text)], problem_count=1, tools={text: text}
     )
     return report(
-        whole=part(flips=flips, held_out=held_out, chosen=chosen),
-        parts=(part(text, flips=flips, held_out=held_out, chosen=chosen),),
+        whole=part(candidates=few, flips=flips, held_out=held_out, chosen=chosen),
+        parts=(part(text, candidates=few, flips=flips, held_out=held_out, chosen=chosen),),
         decisions=(Decision(text, {"criticalThreshold": 15}, text), Decision(text, {}, text)),
         block=f"{{\n  // {text}\n}}\n",
         advice=(text,),

@@ -27,7 +27,7 @@ def test_every_sample_is_valid(name: str) -> None:
     VALIDATOR.validate(json.loads(written("json", samples.SAMPLES[name]())))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(made=reports())
 def test_any_report_is_valid_and_harmless(made: TuningReport) -> None:
     text = written("json", made).decode()

@@ -51,7 +51,7 @@ def test_every_sample_is_harmless_and_within_its_width(name: str, width: int, lo
     harmless(text(samples.SAMPLES[name](), width=width, **looks), width)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @example(made=NASTIEST)
 @given(made=reports())
 def test_any_report_at_all(made: TuningReport) -> None:
