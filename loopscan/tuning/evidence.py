@@ -10,6 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from loopscan.events import Ending
 from loopscan.tuning.steps import DELIVERED, SUCCEEDED, WROTE
@@ -39,6 +40,10 @@ _STOPS = (
     (End.LENGTH, ("length", "max_tokens", "max_output", "context_window")),
     (End.FAILED, ("error", "fail")),
 )
+
+
+#: An order that no call has.
+_NEVER: Final = 1 << 62
 
 
 @dataclass(slots=True)
@@ -164,25 +169,26 @@ class Evidence:
 def evidence_of(
     orders: Sequence[int], signatures: Collection[int], changes: Sequence[int], activity: Activity, *, followed: bool
 ) -> Evidence:
-    """Return the evidence on the calls ``orders`` of one loop, whose own ``signatures`` tell nothing new of it."""
+    """Return the evidence on the calls ``orders`` of one loop, whose own ``signatures`` tell nothing new of it.
+
+    What comes after the user stepped into the loop is the user's doing: it is no evidence.
+    """
     last = orders[-1]
+    others = [order for order, sign in activity.succeeded if sign not in signatures]
+    end, until = activity.end(followed=followed), _NEVER
+    steered = next((order for order in activity.steered if order > last), None)
+    if steered is not None and not any(last < order < steered for order in others):
+        end, until = End.USER, steered
 
     def latest(things: Sequence[tuple[int, int]]) -> int:
-        return next((order for order, sign in reversed(things) if sign not in signatures), -1)
+        return next((order for order, sign in reversed(things) if order < until and sign not in signatures), -1)
 
-    succeeded = latest(activity.succeeded)
-    end = activity.end(followed=followed)
-    steered = next((order for order in activity.steered if order > last), None)
-    if steered is not None and not any(
-        last < order < steered for order, sign in activity.succeeded if sign not in signatures
-    ):
-        end = End.USER
     return Evidence(
         len(orders),
         orders[0],
         last,
-        max(changes, default=-1),
-        succeeded,
+        max((order for order in changes if order < until), default=-1),
+        latest(activity.succeeded),
         latest(activity.wrote),
         latest(activity.delivered),
         max(activity.live, default=-1),
