@@ -60,7 +60,7 @@ class Stepped:
     """The order of the call that was stepped in at; ``None``: it was not."""
     by: Detector | None = None
     reached: bool = True
-    """The run had not ended before it."""
+    """The run had not ended before it was over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +189,9 @@ def course_of(path: Path, incidents: Incidents) -> Course:
         if point is not None:
             stepped.append(Stepped(*point))
         else:
-            stepped.append(Stepped(None, None, incident.calls[0].order <= ended.get(incident.run, 1 << 62)))
+            stepped.append(
+                Stepped(None, None, incident.evidence.last <= ended.get(incident.run, incident.evidence.last))
+            )
     return Course(tuple(stepped), interventions)
 
 

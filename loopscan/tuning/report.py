@@ -49,7 +49,7 @@ class Figures:
     unknown_blocked: int
     """Incidents that it steps into and nobody can judge."""
     not_reached: int
-    """Incidents after the end of their run."""
+    """Incidents that were not over, or had not begun, when something else ended their run."""
     interventions: int
     """Blocks, stops and aborts, each block of one incident counted."""
     warnings: int
