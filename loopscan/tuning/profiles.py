@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from math import isfinite
 from typing import Final
 
 import orjson
@@ -26,7 +27,7 @@ from loopscan.events import (
     Where,
 )
 from loopscan.modes import Arm, ScopeRule
-from loopscan.tuning.steps import Recorder, Step, written
+from loopscan.tuning.steps import Recorder, Step, costs, written
 
 #: How often something has to occur for its unit to be kept.
 REPEATS: Final = 3
@@ -64,13 +65,14 @@ class Spent:
 
     def add_usage(self, usage: Usage) -> None:
         """Count one response."""
+        spent = costs(usage)
         self.responses += 1
-        self.input += usage.input
-        self.output += usage.output
-        self.cache_read += usage.cache_read
-        self.cache_write += usage.cache_write
-        self.tokens += usage.total
-        self.cost_usd += usage.cost_usd
+        self.input += spent[0]
+        self.output += spent[1]
+        self.cache_read += spent[2]
+        self.cache_write += spent[3]
+        self.tokens += spent[4]
+        self.cost_usd += spent[5]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +129,10 @@ class _Unit:
         """Note something of which three make a loop possible."""
         if self.repeats:
             return
-        self.seen[thing] += 1
-        self.repeats = self.seen[thing] >= REPEATS
-        if len(self.seen) > _MOST_COUNTED:
+        count = self.seen.pop(thing, 0) + 1
+        self.seen[thing] = count
+        self.repeats = count >= REPEATS
+        if len(self.seen) > _MOST_COUNTED:  # what was not seen for longest goes
             del self.seen[next(iter(self.seen))]
 
     def join(self, other: _Unit) -> None:
@@ -150,7 +153,9 @@ class ProfileBuilder:
         self._model = started.model
         self._whole = basis.scope is ScopeRule.SESSION
         self._recorder = Recorder(identifier)
-        self._first = self._last = started.where.time
+        self._first: float | None = None
+        self._last: float | None = None
+        self._clock(started.where)
         self._numbers: dict[str, int] = {}
         self._spent = Spent()
         self._units: list[_Unit] = []
@@ -188,10 +193,10 @@ class ProfileBuilder:
         units = tuple(UnitProfile(b"[%s]" % bytes(unit.steps[:-1]), tuple(unit.runs)) for unit in kept)
         numbers = {run: self._numbers[run] for unit in units for run in unit.runs}
         return SessionProfile(
-            self._source,
-            started.session,
-            started.agent,
-            self._model,
+            written(self._source),
+            written(started.session),
+            _written(started.agent),
+            _written(self._model),
             self._first,
             self._last,
             len(self._numbers),
@@ -238,9 +243,13 @@ class ProfileBuilder:
         self._units = [unit for unit in self._units[:-1] if unit.repeats] + self._units[-1:]
 
     def _clock(self, where: Where) -> None:
-        if where.time is not None:
+        if where.time is not None and isfinite(where.time):
             self._first = where.time if self._first is None else min(self._first, where.time)
             self._last = where.time if self._last is None else max(self._last, where.time)
+
+
+def _written(text: str | None) -> str | None:
+    return None if text is None else written(text)
 
 
 def _note(unit: _Unit, step: Step) -> None:

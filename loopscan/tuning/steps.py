@@ -20,6 +20,7 @@ by name; signatures, identities, failures and unknown names are numbers that mea
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
+from math import isfinite
 from typing import Any, Final, TypeAlias
 
 from loopscan.engine.identify import Identified, Identifier
@@ -47,6 +48,8 @@ from loopscan.tuning.effects import delivered, succeeded, wrote
 
 Step: TypeAlias = "list[Any]"
 
+#: How many parts the step of each letter has.
+LENGTHS: Final = {"t": 10, "r": 9, "u": 5, "c": 6, "s": 6, "e": 6, "v": 5}
 #: The bits of an outcome's flags.
 NO_PROGRESS, VETO, FAILED, LOSSY, SUCCEEDED, WROTE, DELIVERED = (1 << bit for bit in range(7))
 #: The bits of a message's flags.
@@ -58,7 +61,8 @@ _FATES: Final = tuple(Fate)
 #: The numbers of two fates.
 NOT_RUN, REJECTED = _FATES.index(Fate.NOT_RUN), _FATES.index(Fate.REJECTED)
 _ENDINGS: Final = tuple(Ending)
-_MOST_TOKENS: Final = 1 << 53
+_MOST_TOKENS: Final = 1 << 40
+"""No response has more; so sums of many stay within 64 bits."""
 _MOST_NUMBERED: Final = 4096
 """How many different things of one kind are remembered: many more than a history holds."""
 
@@ -115,7 +119,7 @@ class Recorder:
                 self._latest.pop(event.run, None)
                 return ["e", run, line, time, _ENDINGS.index(event.ending), event.unanswered]
             case Recorded() if event.run:
-                return ["v", run, line, time, event.kind]
+                return ["v", run, line, time, written(event.kind)]
             case _:
                 return None
 
@@ -173,6 +177,13 @@ class Recorder:
 def written(text: str) -> str:
     """Return text as it can be written down: a half of a character that stands alone is spelt out."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
+def costs(usage: Usage) -> list[Any]:
+    """Return input, output, cache read, cache write, all tokens and dollars; no absurd numbers."""
+    counts = (usage.input, usage.output, usage.cache_read, usage.cache_write, usage.total)
+    dollars = usage.cost_usd if isfinite(usage.cost_usd) else 0.0
+    return [*(max(0, min(count, _MOST_TOKENS)) for count in counts), dollars]
 
 
 def play(steps: Iterable[Step]) -> Iterator[SessionEvent]:
@@ -255,10 +266,7 @@ def _identity(number: int | None) -> bytes | None:
 
 
 def _usage(usage: Usage) -> list[Any] | None:
-    if usage == NO_USAGE:
-        return None
-    counts = (usage.input, usage.output, usage.cache_read, usage.cache_write, usage.total)
-    return [*(max(0, min(count, _MOST_TOKENS)) for count in counts), usage.cost_usd]
+    return None if usage == NO_USAGE else costs(usage)
 
 
 def _played_usage(usage: list[Any] | None) -> Usage:
