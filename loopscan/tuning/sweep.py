@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from loopscan.events import SessionEvent
 from loopscan.rulesets import Ruleset
-from loopscan.tuning.courses import METRIC, Course, Judge, course_of
+from loopscan.tuning.courses import METRIC, METRICS, Course, Judge, course_of
 from loopscan.tuning.incidents import Incidents, scan
 from loopscan.tuning.profiles import Basis, SessionProfile, UnitProfile
 from loopscan.tuning.settings import Grid, Setting
@@ -60,6 +60,12 @@ class SessionAnswers:
         for unit in self.units:
             total += unit.figures[unit.course]
             total[:, METRIC["warnings"]] += unit.warnings
+
+    def figures(self) -> Floats:
+        """Return the :data:`METRICS` of every setting; shape (metrics, settings)."""
+        total = np.zeros((len(self.units[0].course) if self.units else 0, len(METRICS)))
+        self.add_to(total)
+        return total.T
 
     def metric(self, name: str) -> Floats:
         """Return one of the :data:`METRICS` for every setting, warnings excepted."""
