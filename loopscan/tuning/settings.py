@@ -11,6 +11,7 @@ from typing import Final
 from loopscan.errors import UsageError
 from loopscan.policy import COUNTS, FIELDS, SWITCHES, Policy, nearest_field, positive_whole
 from loopscan.rulesets import Ruleset
+from loopscan.sanitize import clean
 from loopscan.tuning.profiles import LONGEST_HISTORY, LOWEST_THRESHOLD
 
 #: The configuration field of each attribute of :class:`Setting`.
@@ -30,7 +31,8 @@ _ATTRIBUTE_OF: Final = {name: attribute for attribute, name in FIELD_OF.items()}
 
 #: How many settings one sweep may have.
 MOST_SETTINGS: Final = 1_000_000
-_RANGE: Final = re.compile(r"(\d+)\.\.(\d+)(?::(\d+))?")
+_NUMBER: Final = re.compile(r"[0-9]{1,18}")
+_RANGE: Final = re.compile(r"([0-9]{1,18})\.\.([0-9]{1,18})(?::([0-9]{1,18}))?")
 _SWITCHES: Final = {"true": True, "on": True, "false": False, "off": False}
 
 
@@ -90,8 +92,8 @@ class Grid:
     """All settings of the axes that make sense, in a fixed order.
 
     A setting makes sense if ``warning < critical < breaker`` (OpenClaw raises them otherwise), and at most one
-    detector is off unless the axes leave no choice. With ``enabled`` other than true the thresholds mean nothing:
-    one of them stands for all.
+    detector is off unless the axes leave no choice, or more are in one of ``also``. With ``enabled`` other than
+    true the thresholds mean nothing: one of them stands for all.
     """
 
     def __init__(self, axes: Axes, also: Iterable[Setting] = ()) -> None:
@@ -113,10 +115,12 @@ class Grid:
         self.settings: list[Setting] = []
         self.places: list[int] = []
         """The place of each setting in the flattened axes."""
-        fewest_off = sum(False in self.axes[name] and len(self.axes[name]) == 1 for name in _SWITCH_NAMES)
+        also = list(also)
+        most_off = max(1, sum(tuple(self.axes[name]) == (False,) for name in _SWITCH_NAMES))
+        switched = {_switched(setting) for setting in also}
         for place, values in enumerate(product(*self.axes.values())):
             setting = Setting(*values)  # type: ignore[arg-type]
-            if self._makes_sense(setting, fewest_off):
+            if self._makes_sense(setting, most_off, switched):
                 self.settings.append(setting)
                 self.places.append(place)
         for setting in also:
@@ -168,12 +172,14 @@ class Grid:
             place = place * len(axis) + axis.index(values[name])
         return place
 
-    def _makes_sense(self, setting: Setting, fewest_off: int) -> bool:
+    def _makes_sense(self, setting: Setting, most_off: int, switched: set[tuple[bool, ...]]) -> bool:
         kept = _kept(setting.enabled)
         if kept is not None:
             return all(value == self._silent[name] for name, value in setting.values().items() if name not in kept)
-        off = sum(not getattr(setting, name) for name in _SWITCH_NAMES)
-        return setting.warning < setting.critical < setting.breaker and off <= max(1, fewest_off)
+        if not setting.warning < setting.critical < setting.breaker:
+            return False
+        switches = _switched(setting)
+        return switches.count(False) <= most_off or switches in switched
 
 
 def _kept(enabled: bool | None) -> set[str] | None:
@@ -183,13 +189,17 @@ def _kept(enabled: bool | None) -> set[str] | None:
     return {"enabled", "unknown_tool"} | ({"guard_window"} if enabled is None else set())
 
 
+def _switched(setting: Setting) -> tuple[bool, ...]:
+    return (setting.generic_repeat, setting.known_poll, setting.ping_pong)
+
+
 _SWITCH_NAMES: Final = tuple(_ATTRIBUTE_OF[name] for name in SWITCHES)
 
 
 def axes_for(
     rules: Ruleset, in_force: Iterable[Setting], tried: Iterable[str] = ()
 ) -> dict[str, tuple[bool | int | None, ...]]:
-    """Return the axes of a sweep: what is usual, with what is in force, and what ``--try NAME=VALUES`` says.
+    """Return the axes of a sweep: what is in force, with what is usual or what ``--try NAME=VALUES`` says instead.
 
     ``VALUES`` are numbers and ranges such as ``8,10..40:5``, or ``true,false``. Raises :class:`UsageError` for a
     field that there is not, for values that make no sense, and for those that profiles cannot answer.
@@ -218,11 +228,11 @@ def _order(value: bool | int | None) -> tuple[int, int]:
 def _tried(text: str) -> tuple[str, list[bool | int | None]]:
     written, separator, values = text.partition("=")
     if not separator or not values:
-        raise UsageError(f"--try must be NAME=VALUES, such as criticalThreshold=10..40:5, not {text!r}")
+        raise UsageError(f"--try must be NAME=VALUES, such as criticalThreshold=10..40:5, not {clean(text, 80)!r}")
     if written not in FIELDS:
         near = nearest_field(written)
         raise UsageError(
-            f"--try: there is no field {written!r}; "
+            f"--try: there is no field {clean(written, 80)!r}; "
             + (f"did you mean {near}?" if near else f"known: {', '.join(FIELDS)}")
         )
     parts = [part.strip() for part in values.split(",")]
@@ -249,7 +259,8 @@ def _switch(name: str, text: str) -> bool | None:
     if name == "enabled" and text in {"unset", "null"}:
         return None
     if text not in _SWITCHES:
-        raise UsageError(f"--try {name}: must be true, false or both, not {text!r}")
+        known = "true, false or unset" if name == "enabled" else "true or false"
+        raise UsageError(f"--try {name}: must be {known}, not {clean(text, 40)!r}")
     return _SWITCHES[text]
 
 
@@ -260,10 +271,10 @@ def _numbers(name: str, text: str) -> Iterator[int]:
         if step and first <= last and (last - first) // step < MOST_SETTINGS:
             yield from range(first, last + 1, step)
             return
-    elif text.isdigit() and positive_whole(int(text[:20])):
-        yield int(text[:20])
+    elif _NUMBER.fullmatch(text) and positive_whole(int(text)):
+        yield int(text)
         return
-    raise UsageError(f"--try {name}: {text!r} is no number or range such as 10..40 or 10..40:5")
+    raise UsageError(f"--try {name}: {clean(text, 40)!r} is no number or range such as 10..40 or 10..40:5")
 
 
 def answerable(setting: Setting) -> tuple[Setting, list[str]]:
