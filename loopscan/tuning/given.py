@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,7 @@ from loopscan.tuning.profiles import SessionProfile
 
 #: What a cell may begin with that a spreadsheet takes for a formula.
 FORMULA: Final = "=+-@\t\r"
+_NUMBER: Final = re.compile(r"[0-9]{1,18}")
 #: The columns that a file of labels may have; others are ignored, so that an export can be edited and given back.
 COLUMNS: Final = ("incident", "session", "run", "label")
 
@@ -45,12 +47,10 @@ class GivenLabels:
         name = name_of(profile, incident)
         run = (profile.session, profile.run_numbers[incident.run])
         keys: tuple[object, ...] = (name, run, profile.session)
-        found = (self.incidents.get(name), self.runs.get(run), self.sessions.get(profile.session))
-        for place, label in enumerate(found):
-            if label is not None:
-                self.used.add((place, keys[place]))
-                return label
-        return None
+        labels = (self.incidents.get(name), self.runs.get(run), self.sessions.get(profile.session))
+        found = [(place, label) for place, label in enumerate(labels) if label is not None]
+        self.used.update((place, keys[place]) for place, _ in found)
+        return found[0][1] if found else None
 
     @property
     def unmatched(self) -> int:
@@ -90,7 +90,7 @@ def _take(found: GivenLabels, row: Mapping[str, object], label: Label, place: st
     if incident:
         found.incidents[incident] = label
     elif session and run:
-        if not run.isdigit():
+        if not _NUMBER.fullmatch(run):
             raise UsageError(f"{place}: run must be its number, counted from 0, not {clean(run, 40)!r}")
         found.runs[session, int(run)] = label
     elif session:
@@ -108,7 +108,7 @@ def _plain(value: object) -> str:
 def _rows(shown: str, text: str) -> Iterator[tuple[int, Mapping[str, object]]]:
     """Yield each row with its line."""
     if text.lstrip()[:1] == "{":
-        for line, written in enumerate(text.splitlines(), 1):
+        for line, written in enumerate(text.split("\n"), 1):
             if not written.strip():
                 continue
             try:
@@ -119,11 +119,11 @@ def _rows(shown: str, text: str) -> Iterator[tuple[int, Mapping[str, object]]]:
                 raise UsageError(f"--labels {shown}:{line}: must be an object with session or incident, and label")
             yield line, value
         return
-    rows = csv.DictReader(io.StringIO(text))
-    if "label" not in (rows.fieldnames or ()):
-        raise UsageError(f"--labels {shown}:1: there is no column label; needed: label, and incident or session")
+    rows = csv.DictReader(io.StringIO(text, newline=""))
     try:
+        if "label" not in (rows.fieldnames or ()):
+            raise UsageError(f"--labels {shown}:1: there is no column label; needed: label, and incident or session")
         for row in rows:
             yield rows.line_num, row
     except csv.Error as error:
-        raise UsageError(f"--labels {shown}:{rows.line_num}: {clean(str(error), 80)}") from error
+        raise UsageError(f"--labels {shown}:{rows.line_num + 1}: {clean(str(error), 80)}") from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -59,12 +60,12 @@ def read_prices(path: str) -> Prices:
     """
     shown = clean(path)
     try:
-        data = Path(path).read_bytes()
+        data = Path(path).read_bytes().removeprefix(BOM_UTF8)
     except OSError as error:
         raise UsageError(f"--prices {shown}: {error.strerror or 'cannot be read'}") from error
     try:
-        rows = _json_rows(data) if data.lstrip()[:1] == b"{" else _csv_rows(data.decode("utf-8-sig"))
-    except ValueError as error:
+        rows = _json_rows(data) if data.lstrip()[:1] == b"{" else _csv_rows(data.decode())
+    except (ValueError, csv.Error) as error:
         raise UsageError(f"--prices {shown}: is neither JSON nor CSV of prices: {clean(str(error), 120)}") from error
     table = {model: _prices(shown, model, row) for model, row in rows.items()}
     if not table:
@@ -81,7 +82,15 @@ def _csv_rows(text: str) -> dict[str, Mapping[str, object]]:
     rows = csv.DictReader(io.StringIO(text))
     if "model" not in (rows.fieldnames or ()):
         raise ValueError("there is no column model")
-    return {row["model"]: {name: value for name, value in row.items() if value} for row in rows}
+    found: dict[str, Mapping[str, object]] = {}
+    for row in rows:
+        model = row["model"]
+        if not model:
+            raise ValueError(f"line {rows.line_num} names no model")
+        if model in found:
+            raise ValueError(f"line {rows.line_num} names {model} twice")
+        found[model] = {name: value for name, value in row.items() if value}
+    return found
 
 
 def _prices(shown: str, model: str, row: Mapping[str, object]) -> list[float]:
@@ -89,7 +98,7 @@ def _prices(shown: str, model: str, row: Mapping[str, object]) -> list[float]:
     for kind in KINDS:
         value = row.get(kind, row.get("input") if kind.startswith("cache") else None)
         try:
-            price = float(value) if isinstance(value, int | float | str) else math.nan
+            price = float(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else math.nan
         except ValueError:
             price = math.nan
         if not 0 <= price < math.inf:
