@@ -89,7 +89,7 @@ def tune(
     labels: Annotated[
         str | None,
         typer.Option(
-            help="Labels of incidents, runs or sessions (CSV or JSON lines); they go before the rules.",
+            help="Labels of incidents, runs or sessions (CSV, JSON lines, parquet); they go before the rules.",
             metavar="FILE",
         ),
     ] = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -59,7 +59,7 @@ class GivenLabels:
 
 
 def read_labels(path: str) -> GivenLabels:
-    """Return the labels in a file of CSV or JSON lines.
+    """Return the labels in a file of CSV, JSON lines or parquet.
 
     Each row has a ``label`` (stuck, productive or unknown) and says what it is of: ``incident``, or ``session`` and
     ``run`` (counted from 0), or ``session`` alone. Rows with an empty label are passed over. Raises
@@ -67,13 +67,11 @@ def read_labels(path: str) -> GivenLabels:
     """
     shown = clean(path)
     try:
-        text = Path(path).read_bytes().decode("utf-8-sig")
+        data = Path(path).read_bytes()
     except OSError as error:
         raise UsageError(f"--labels {shown}: {error.strerror or 'cannot be read'}") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"--labels {shown}: is no text in UTF-8") from error
     found = GivenLabels()
-    for line, row in _rows(shown, text):
+    for line, row in _parquet_rows(shown, data) if data[:4] == b"PAR1" else _rows(shown, data):
         label = str(row.get("label") or "").strip().lower()
         if not label:
             continue
@@ -105,8 +103,29 @@ def _plain(value: object) -> str:
     return text[1:] if text[:1] == "'" and text[1:2] in {*FORMULA} else text
 
 
-def _rows(shown: str, text: str) -> Iterator[tuple[int, Mapping[str, object]]]:
+def _parquet_rows(shown: str, data: bytes) -> Iterator[tuple[int, Mapping[str, object]]]:
+    """Yield each row with its number."""
+    import polars as pl
+
+    try:
+        frame = pl.read_parquet(data)
+    except pl.exceptions.PolarsError as error:
+        raise UsageError(f"--labels {shown}: is no complete parquet file") from error
+    _needs_label(shown, frame.columns)
+    yield from enumerate(frame.select(name for name in COLUMNS if name in frame.columns).to_dicts(), 1)
+
+
+def _needs_label(shown: str, columns: Sequence[str]) -> None:
+    if "label" not in columns:
+        raise UsageError(f"--labels {shown}:1: there is no column label; needed: label, and incident or session")
+
+
+def _rows(shown: str, data: bytes) -> Iterator[tuple[int, Mapping[str, object]]]:
     """Yield each row with its line."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"--labels {shown}: is no text in UTF-8") from error
     if text.lstrip()[:1] == "{":
         for line, written in enumerate(text.split("\n"), 1):
             if not written.strip():
@@ -121,8 +140,7 @@ def _rows(shown: str, text: str) -> Iterator[tuple[int, Mapping[str, object]]]:
         return
     rows = csv.DictReader(io.StringIO(text, newline=""))
     try:
-        if "label" not in (rows.fieldnames or ()):
-            raise UsageError(f"--labels {shown}:1: there is no column label; needed: label, and incident or session")
+        _needs_label(shown, rows.fieldnames or ())
         for row in rows:
             yield rows.line_num, row
     except csv.Error as error:

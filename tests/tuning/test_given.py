@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from loopscan.errors import UsageError
@@ -129,3 +130,17 @@ def test_incidents_that_were_not_stored_are_named_by_the_message_before_which_th
         made.absent("gone")
     found = made.end()
     assert name_of(found.profile(), found.incident()) == "s1/0/batch-1"
+
+
+def test_parquet_that_is_cut_off_or_lacks_labels_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"--labels .*labels: is no complete parquet file"):
+        given(tmp_path, b"PAR1 and no more")
+    pl.DataFrame({"session": ["s1"]}).write_parquet(tmp_path / "p")
+    with pytest.raises(UsageError, match=r"--labels .*p:1: there is no column label"):
+        read_labels(str(tmp_path / "p"))
+
+
+def test_a_bad_label_in_parquet_is_told_with_its_row(tmp_path: Path) -> None:
+    pl.DataFrame({"session": ["s1", "s2"], "label": ["stuck", "bad"]}).write_parquet(tmp_path / "p")
+    with pytest.raises(UsageError, match=r"--labels .*p:2: label must be stuck, productive or unknown, not 'bad'"):
+        read_labels(str(tmp_path / "p"))
