@@ -12,19 +12,26 @@ Changes = dict[str, bool | int | None]
 
 def decide_thresholds(whole: Part, parts: Sequence[Part]) -> list[Decision]:
     """Return what to set where thresholds can be set: for all, and for each agent whose own choice is another."""
-    found = [_threshold_decision(whole, {})]
-    for part in parts:
-        found.append(_threshold_decision(part, found[0].changes))
-    return found
-
-
-def _threshold_decision(part: Part, base: Changes) -> Decision:
-    chosen = part.chosen
+    chosen = whole.chosen
+    changes = chosen.candidate.changes if chosen.candidate else {}
     if chosen.candidate is None:
-        return Decision(part.name, {}, f"leave it as it is: {chosen.reason}")
-    changes = {name: value for name, value in chosen.candidate.changes.items() if base.get(name) != value}
+        reason = f"leave it as it is: {chosen.reason}"
+    else:
+        reason = chosen.reason if changes else "as it is"
+    return [Decision(None, changes, reason), *(_own_decision(part, whole, changes) for part in parts)]
+
+
+def _own_decision(part: Part, whole: Part, general: Changes) -> Decision:
+    """Return what to set for an agent, beyond what it gets of what is set for all."""
+    chosen, now = part.chosen, part.in_force.setting
+    if chosen.candidate is None:
+        kept = "nothing apart from what is for all agents" if general else "leave it as it is"
+        return Decision(part.name, {}, f"{kept}: {chosen.reason}")
+    own = now.changes(whole.in_force.setting)  # what a block of its own sets goes before what is set for all
+    inherited = now.with_fields({name: value for name, value in general.items() if name not in own})
+    changes = chosen.candidate.setting.changes(inherited)
     if not changes:
-        return Decision(part.name, {}, "as it is" if not base else "as for all agents")
+        return Decision(part.name, {}, "as it is" if inherited == now else "as for all agents")
     return Decision(part.name, changes, chosen.reason)
 
 

@@ -70,6 +70,10 @@ class Setting:
         changed = {FIELD_OF[name]: value for name, value in mine.items() if value != theirs[name]}
         return {name: changed[name] for name in FIELDS if name in changed}
 
+    def with_fields(self, values: Mapping[str, bool | int | None]) -> Setting:
+        """Return this setting with other values of some configuration fields, by the names of the fields."""
+        return replace(self, **{_ATTRIBUTE_OF[name]: value for name, value in values.items()})  # type: ignore[arg-type]
+
 
 #: The values of each attribute that are tried, in ascending order (switches: on, off).
 Axes = Mapping[str, Sequence[bool | int | None]]
