@@ -12,15 +12,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from loopscan.events import SessionEvent
 from loopscan.rulesets import Ruleset
 from loopscan.tuning.courses import Fate, Judge, course_of
 from loopscan.tuning.incidents import scan
 from loopscan.tuning.labels import Label
 from loopscan.tuning.profiles import LOWEST_THRESHOLD, Basis, SessionProfile
+from loopscan.tuning.rows import earliest
 from loopscan.tuning.settings import Setting, answerable
-from loopscan.tuning.simulate import simulate
+from loopscan.tuning.simulate import Path, simulate
 from loopscan.tuning.steps import play
-from loopscan.tuning.watch import COUNTS, SWITCHES
+from loopscan.tuning.watch import COUNTS, EXACT, SWITCHES
 
 #: Sessions without a false block that it takes to promise no more than 5 % of them, at 95 % confidence.
 PROMISE_NEEDS: Final = 59
@@ -95,33 +97,33 @@ class Adviser:
         self._calls += profile.spent.calls
         latest = profile.runs - 1
         followed = frozenset(run for run, number in profile.run_numbers.items() if number < latest)
-        judged = False
+        labels: Counter[Label] = Counter()
         for number, unit in enumerate(profile.units):
             steps = unit.read()
             incidents = scan(steps, self._rules, self._basis.scope, followed)
-            settings = [self._now, *(lever.setting for lever in self._levers)]
             long = [each for each in incidents.incidents if each.evidence.length >= LOWEST_THRESHOLD]
-            for incident in long:
-                point = incident.evidence.orders[LOWEST_THRESHOLD - 1]
-                found = self._judge.label_at(profile, number, incident, point).label
-                self._labels[found] += 1
-                judged |= found is not Label.UNKNOWN
-            events = list(play(steps))
-            left = dict(enumerate(settings))
-            while left:
-                place, setting = next(iter(left.items()))
-                path = simulate(events, setting, self._rules, self._basis)
-                course = course_of(path, incidents)
-                same = [at for at, other in left.items() if at == place or _fits(path.fits, setting, other)]
-                for at in same:
-                    tally = self._tallies[at]
-                    for incident, stepped in zip(incidents.incidents, course.stepped, strict=True):
-                        if stepped.point is not None or incident in long:
-                            tally.fates[self._judge.fate(profile, number, incident, stepped)] += 1
-                    if at == 0:
-                        tally.warnings += len(path.warnings(left[at].policy(self._rules))[0])
-                    del left[at]
-        self._judged += judged
+            labels.update(self._judge.label_at(profile, number, each, earliest(each)).label for each in long)
+            for path, tallies in self._paths(list(play(steps))):
+                for incident, stepped in zip(incidents.incidents, course_of(path, incidents).stepped, strict=True):
+                    if stepped.point is not None or incident in long:
+                        fate = self._judge.fate(profile, number, incident, stepped)
+                        for tally in tallies:
+                            tally.fates[fate] += 1
+        self._labels += labels
+        self._judged += bool(labels[Label.STUCK] or labels[Label.PRODUCTIVE])
+
+    def _paths(self, events: Sequence[SessionEvent]) -> Iterator[tuple[Path, list[_Tally]]]:
+        """Yield the different courses of events of a unit, each with the tallies of the settings that lead to it."""
+        settings = [self._now, *(lever.setting for lever in self._levers)]
+        left = list(zip(settings, self._tallies, strict=True))
+        while left:
+            setting, first = left[0]
+            path = simulate(events, setting, self._rules, self._basis)
+            if first is self._tallies[0]:
+                first.warnings += len(path.warnings(setting.policy(self._rules))[0])
+            same = [other is setting or _fits(path, setting, other) for other, _ in left]
+            yield path, [tally for (_, tally), fits in zip(left, same, strict=True) if fits]
+            left = [each for each, fits in zip(left, same, strict=True) if not fits]
 
     @property
     def loops(self) -> int:
@@ -164,7 +166,7 @@ class Adviser:
             if not caught:
                 return ["enabled: false would spare the productive ones, and nothing stuck would be missed"]
             return [
-                "ruleset fixes the thresholds: enabled: false would spare the productive ones, and miss the stuck"
+                "the ruleset fixes the thresholds: enabled: false would spare the productive ones, and miss the stuck"
             ]
         if false:
             better = [
@@ -185,11 +187,10 @@ class Adviser:
         return []
 
 
-def _fits(fits: object, setting: Setting, other: Setting) -> bool:
-    if setting.enabled is not other.enabled or not callable(fits):
-        return False
-    names: Sequence[str] = (*COUNTS, *SWITCHES, "guard_window")
-    return all(fits(name, int(getattr(other, name))) for name in names)
+def _fits(path: Path, setting: Setting, other: Setting) -> bool:
+    """Say whether another setting leads to the same path."""
+    names = (*COUNTS, *SWITCHES, *EXACT)
+    return setting.enabled is other.enabled and all(path.fits(name, int(getattr(other, name))) for name in names)
 
 
 def _counted(number: int, noun: str) -> str:

@@ -19,6 +19,7 @@ from loopscan.tuning.labels import Label
 from loopscan.tuning.profiles import LOWEST_THRESHOLD, SessionProfile
 from loopscan.tuning.promise import Chain, Demand, Promise, promised
 from loopscan.tuning.report import Candidate, Chosen, Figures, HeldOut, Part, Savings, Stability, Verdict
+from loopscan.tuning.rows import earliest
 from loopscan.tuning.settings import Grid, Setting
 from loopscan.tuning.stability import stability, stability_by_cost
 from loopscan.tuning.sweep import SessionAnswers
@@ -291,8 +292,8 @@ class Parts:
             for number, unit in enumerate(each.units):
                 for incident in unit.incidents.incidents:
                     if incident.evidence.length >= LOWEST_THRESHOLD:
-                        point = incident.evidence.orders[LOWEST_THRESHOLD - 1]
-                        counted[self.judge.label_at(each.profile, number, incident, point).label] += 1
+                        found = self.judge.label_at(each.profile, number, incident, earliest(incident))
+                        counted[found.label] += 1
         return {label.value: counted[label] for label in Label}
 
     def _held_out(self, name: str, chosen: Chosen, before: Totals, after: Totals) -> HeldOut:

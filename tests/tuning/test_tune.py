@@ -43,9 +43,9 @@ def options(rules: str = "2026.6", config: Any = None) -> Options:
 
 
 def corpus(stuck_ones: int, productive_ones: int, *, rules: str = "2026.6", **fields: Any) -> list[Told]:
-    """Return sessions, one a day: some hang at forty calls, some get on after twelve."""
+    """Return sessions, one a day: some hang for 24 calls, some get on after twelve."""
     made = [
-        stuck(f"stuck {number}", 40, rules=rules, start=86400.0 * (2 * number + 1), **fields)
+        stuck(f"stuck {number}", 24, rules=rules, start=86400.0 * (2 * number + 1), **fields)
         for number in range(stuck_ones)
     ]
     made += [
