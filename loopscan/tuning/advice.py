@@ -57,17 +57,21 @@ class Lever:
 
 
 def levers(setting: Setting) -> Iterator[Lever]:
-    """Yield what can be changed of a setting to step in less, in the order in which it should be tried."""
-    for critical in _CRITICAL:
-        if critical > setting.critical:
-            breaker = max(setting.breaker, critical + 1)
-            words = f"criticalThreshold {critical}" + (
-                f" (and globalCircuitBreakerThreshold {breaker})" if breaker != setting.breaker else ""
-            )
-            yield Lever(words, replace(setting, critical=critical, breaker=breaker))
+    """Yield what can be changed of a setting to step in less, in the order in which it should be tried.
+
+    A critical threshold that needs a higher breaker comes after the breaker alone, which may be all that it takes.
+    """
+    higher = [critical for critical in _CRITICAL if critical > setting.critical]
+    for critical in higher:
+        if critical < setting.breaker:
+            yield Lever(f"criticalThreshold {critical}", replace(setting, critical=critical))
     for breaker in _BREAKER:
         if breaker > setting.breaker:
             yield Lever(f"globalCircuitBreakerThreshold {breaker}", replace(setting, breaker=breaker))
+    for critical in higher:
+        if critical >= setting.breaker:
+            words = f"criticalThreshold {critical} (and globalCircuitBreakerThreshold {critical + 1})"
+            yield Lever(words, replace(setting, critical=critical, breaker=critical + 1))
     for name, words in (
         ("generic_repeat", "genericRepeat"),
         ("known_poll", "knownPollNoProgress"),

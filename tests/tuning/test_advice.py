@@ -41,12 +41,12 @@ def alternating(session: str) -> Told:
 def test_the_levers_come_in_the_order_of_the_documentation() -> None:
     assert [lever.words for lever in levers(Setting())] == [
         "criticalThreshold 25",
-        "criticalThreshold 30 (and globalCircuitBreakerThreshold 31)",
-        "criticalThreshold 40 (and globalCircuitBreakerThreshold 41)",
-        "criticalThreshold 60 (and globalCircuitBreakerThreshold 61)",
         "globalCircuitBreakerThreshold 40",
         "globalCircuitBreakerThreshold 60",
         "globalCircuitBreakerThreshold 100",
+        "criticalThreshold 30 (and globalCircuitBreakerThreshold 31)",
+        "criticalThreshold 40 (and globalCircuitBreakerThreshold 41)",
+        "criticalThreshold 60 (and globalCircuitBreakerThreshold 61)",
         "detectors.genericRepeat false",
         "detectors.knownPollNoProgress false",
         "detectors.pingPong false",
