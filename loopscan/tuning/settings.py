@@ -119,7 +119,6 @@ class Grid:
         self.settings: list[Setting] = []
         self.places: list[int] = []
         """The place of each setting in the flattened axes."""
-        also = list(also)
         most_off = max(1, sum(tuple(self.axes[name]) == (False,) for name in _SWITCH_NAMES))
         switched = {_switched(setting) for setting in also}
         for place, values in enumerate(product(*self.axes.values())):
