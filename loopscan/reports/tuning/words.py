@@ -20,7 +20,6 @@ from loopscan.tuning.report import (
     Savings,
     Stability,
     TuningReport,
-    Verdict,
 )
 from loopscan.tuning.settings import Setting
 
@@ -42,13 +41,6 @@ _FIELDS: Final[Mapping[str, str]] = {
     "postCompactionGuard.windowSize": "guard window",
 }
 _ENABLED: Final = {True: "enabled", False: "disabled", None: "enabled unset"}
-_VERDICTS: Final = {
-    Verdict.RECOMMENDED: "recommended",
-    Verdict.TOO_FEW_SESSIONS: "no recommendation: too few sessions",
-    Verdict.TOO_MANY_FALSE_BLOCKS: "no recommendation: too many false blocks",
-    Verdict.NOTHING_TO_SAVE: "no recommendation: nothing to save",
-    Verdict.NO_INCIDENTS: "no recommendation: no incidents",
-}
 
 
 def percent(share: float | None) -> str:
@@ -154,9 +146,9 @@ def made_with(report: TuningReport) -> Iterator[tuple[str, str]]:
 
 
 def verdict(chosen: Chosen) -> str:
-    """Return what comes of choosing: the setting that is recommended, or that there is none."""
+    """Return what comes of choosing: the setting that is recommended, or that there is none, which the reason explains."""
     if chosen.candidate is None:
-        return _VERDICTS[chosen.verdict]
+        return "no recommendation"
     return changes(chosen.candidate.changes) or "what is in force"
 
 
@@ -233,9 +225,12 @@ def held_out(each: HeldOut) -> tuple[str, list[tuple[str, str, str]]]:
 
 def stability(part: Part, found: Stability) -> tuple[str, list[str]]:
     """Return how often the same was chosen, and what else was: what that changes of what is in force."""
-    words = f"the same choice in {percent(found.same)} of {counted(found.rounds, 'redraw')}"
-    if found.none:
-        words += f", none in {percent(found.none)}"
+    redraws = counted(found.rounds, "redraw")
+    if part.chosen.candidate is None:
+        words = f"no recommendation in {percent(found.none)} of {redraws}"
+    else:
+        words = f"the same choice in {percent(found.same)} of {redraws}"
+        words += f", none in {percent(found.none)}" if found.none else ""
     in_force = part.in_force.setting
     others = ((changes(other.changes(in_force)) or "what is in force", share) for other, share in found.others)
     return words, [f"{percent(share)}: {other}" for other, share in others]

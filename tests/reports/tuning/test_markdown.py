@@ -60,9 +60,7 @@ def test_what_to_do_comes_first() -> None:
 
 def test_a_refusal_is_the_title() -> None:
     made = document(refused())
-    assert made.startswith(
-        "## loopscan tune: no recommendation: too few sessions\n\n`Three sessions at risk are too few.`\n"
-    )
+    assert made.startswith("## loopscan tune: no recommendation\n\n`Three sessions at risk are too few.`\n")
     assert "json5" not in made
 
 

@@ -13,7 +13,7 @@ from rich.cells import cell_len
 
 from loopscan.reports.base import TUNE_FORMATS, Options, Target, load, prepare, write_all
 from loopscan.reports.tuning.bars import bar, scale
-from loopscan.tuning.report import Chosen, TuningReport, Verdict
+from loopscan.tuning.report import Chosen, Stability, TuningReport, Verdict
 from tests.reports.tuning import samples
 from tests.reports.tuning.samples import NASTIEST, part, report, reports, written
 
@@ -90,12 +90,18 @@ def test_the_recommendation_has_its_promise_and_what_it_rests_on() -> None:
 
 def test_a_refusal_says_why_and_what_is_missing() -> None:
     shown = flat(text(samples.refused()))
-    assert "no recommendation: too few sessions Three sessions at risk are too few." in shown
+    assert "Recommendation no recommendation Three sessions at risk are too few." in shown
     assert "3 sessions at risk; the promise needs 59 without a false block" in shown
     assert "how many more sessions that takes cannot be told" in shown
     chosen = Chosen(Verdict.TOO_FEW_SESSIONS, None, False, 59, 1_200, "Too few.")
     more = flat(text(samples.refused(whole=part(chosen=chosen))))
     assert "about 1,200 more sessions of all kinds" in more
+
+
+def test_a_refusal_may_be_stable_too() -> None:
+    whole = replace(samples.refused().whole, stability=Stability(200, 0.9, 0.9, ((samples.BEST, 0.1),)))
+    shown = flat(text(samples.refused(whole=whole)))
+    assert "stability: no recommendation in 90 % of 200 redraws 10 %: critical 15, breaker 20" in shown
 
 
 def test_a_choice_by_cost_promises_nothing() -> None:
