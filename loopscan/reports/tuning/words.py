@@ -146,7 +146,7 @@ def made_with(report: TuningReport) -> Iterator[tuple[str, str]]:
 
 
 def verdict(chosen: Chosen) -> str:
-    """Return what comes of choosing: the setting that is recommended, or that there is none, which the reason explains."""
+    """Return what comes of choosing: the setting that is recommended, or that there is none; the reason says why."""
     if chosen.candidate is None:
         return "no recommendation"
     return changes(chosen.candidate.changes) or "what is in force"
