@@ -15,13 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from loopscan.events import SessionEvent
+from loopscan.modes import ScopeRule
 from loopscan.rulesets import Ruleset
-from loopscan.tuning.courses import METRIC, METRICS, Course, Judge, course_of
+from loopscan.tuning.courses import METRIC, METRICS, Course, Judge, Stepped, course_of
 from loopscan.tuning.incidents import Incidents, scan
 from loopscan.tuning.profiles import Basis, SessionProfile, UnitProfile
+from loopscan.tuning.quiet import Limits, Quiet, quiet
 from loopscan.tuning.settings import Grid, Setting
 from loopscan.tuning.simulate import Path, simulate
-from loopscan.tuning.steps import play
+from loopscan.tuning.steps import Step, play
 from loopscan.tuning.watch import Watch
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -89,6 +91,11 @@ class Sweeper:
         self.grid, self.rules, self.basis = grid, rules, basis
         places = np.array(grid.places)
         self._codes = dict(zip(grid.axes, np.unravel_index(places, grid.shape), strict=True))
+        self._limits = Limits.of(grid.settings, rules)
+        self._none = np.zeros(len(grid.settings), dtype=np.uint16)
+        self._none.setflags(write=False)
+        self._repeating = np.array([each.enabled is True and each.generic_repeat for each in grid.settings])
+        self._warned: dict[bytes, npt.NDArray[np.uint16]] = {}
 
     def session(self, profile: SessionProfile) -> SessionAnswers:
         """Return the answers for one session, not judged yet."""
@@ -124,6 +131,38 @@ class Sweeper:
 
     def _unit(self, unit: UnitProfile, followed: frozenset[str]) -> UnitAnswers:
         steps = unit.read()
+        if self.basis.scope is ScopeRule.RUN and len(unit.runs) == 1:
+            found = quiet(steps, self._limits)
+            if found is not None:
+                return self._quiet_unit(steps, found, followed)
+        return self.replayed(steps, followed)
+
+    def _quiet_unit(self, steps: Sequence[Step], found: Quiet, followed: frozenset[str]) -> UnitAnswers:
+        """Return the answers for a unit in which no setting steps in."""
+        incidents = Incidents([], {}, {}, {}, {})
+        if found.incidents:
+            incidents = scan(steps, self.rules, self.basis.scope, followed)
+        course = Course(tuple(Stepped(None) for _ in incidents.incidents), 0)
+        if not found.repeats:
+            return UnitAnswers(incidents, [course], self._none, self._none)
+        table = np.array(
+            [
+                [
+                    min(found.warnings(int(size or 0), int(warning or 0)), _MOST_WARNINGS)
+                    for warning in self.grid.axes["warning"]
+                ]
+                for size in self.grid.axes["history_size"]
+            ],
+            dtype=np.uint16,
+        )
+        warned = self._warned.get(table.tobytes())
+        if warned is None:
+            by_setting = table[self._codes["history_size"], self._codes["warning"]]
+            warned = self._warned[table.tobytes()] = np.where(self._repeating, by_setting, np.uint16(0))
+        return UnitAnswers(incidents, [course], self._none, warned)
+
+    def replayed(self, steps: Sequence[Step], followed: frozenset[str]) -> UnitAnswers:
+        """Return the answers for a unit by replaying it, one course of events after the other."""
         events = list(play(steps))
         incidents = scan(steps, self.rules, self.basis.scope, followed)
         settings = len(self.grid.settings)

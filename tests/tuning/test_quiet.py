@@ -1,0 +1,101 @@
+"""Units that need no engine get the answers that the engine would give, and repeated blocks may be looked at less."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from loopscan.events import SessionEvent
+from loopscan.modes import ScopeRule
+from loopscan.rulesets import RULESETS, ruleset
+from loopscan.tuning.profiles import Basis, SessionProfile
+from loopscan.tuning.quiet import Limits, quiet
+from loopscan.tuning.settings import Grid, Setting
+from loopscan.tuning.sweep import Sweeper, UnitAnswers
+from tests.statistics.made import Kind, Loop, Turnout, corpus, make
+from tests.tuning.sessions import sessions
+from tests.tuning.test_sweep import AXES, profile_of
+
+#: Thresholds that short loops do not reach, so that many units are quiet; histories that are shorter than the units.
+HIGH: dict[str, tuple[Any, ...]] = {
+    "enabled": (False, None, True),
+    "history_size": (12, 20, 60),
+    "warning": (11, 12, 14),
+    "critical": (13, 15),
+    "breaker": (16, 20),
+    "unknown_tool": (11, 14),
+    "generic_repeat": (True, False),
+    "known_poll": (True, False),
+    "ping_pong": (True, False),
+    "guard_window": (2, 3),
+}
+HIGHEST = {**HIGH, "history_size": (40, 100), "warning": (10, 30, 40), "critical": (41,), "breaker": (42,)}
+
+
+def same(mine: UnitAnswers, theirs: UnitAnswers) -> None:
+    """Compare the answers for each setting, and the incidents that are long enough for any."""
+    assert [mine.courses[place] for place in mine.course] == [theirs.courses[place] for place in theirs.course]
+    assert np.array_equal(mine.warnings, theirs.warnings)
+    assert [(each.calls, each.loops, each.evidence) for each in mine.incidents.incidents] == [
+        (each.calls, each.loops, each.evidence) for each in theirs.incidents.incidents
+    ]
+
+
+def compare(profile: SessionProfile, sweeper: Sweeper) -> int:
+    """Compare all units with a plain replay of each, and return how many were quiet."""
+    limits = Limits.of(sweeper.grid.settings, sweeper.rules)
+    found = 0
+    for unit, mine in zip(profile.units, sweeper.session(profile).units, strict=True):
+        followed = frozenset(run for run, number in profile.run_numbers.items() if number < profile.runs - 1)
+        same(mine, sweeper.replayed(unit.read(), followed))
+        found += len(unit.runs) == 1 and quiet(unit.read(), limits) is not None
+    return found
+
+
+@pytest.mark.parametrize("axes", [AXES, HIGH, HIGHEST], ids=["low", "high", "highest"])
+@pytest.mark.parametrize("name", RULESETS)
+@settings(max_examples=25)
+@given(events=sessions())
+def test_units_are_answered_as_by_plain_replays(name: str, axes: dict[str, Any], events: list[SessionEvent]) -> None:
+    compare(profile_of(events, name, ScopeRule.RUN), Sweeper(Grid(axes), ruleset(name), Basis(name)))
+
+
+@pytest.mark.parametrize("name", RULESETS)
+def test_made_sessions_are_answered_as_by_plain_replays_and_most_of_them_are_quiet(name: str) -> None:
+    sweeper = Sweeper(Grid(HIGH), ruleset(name), Basis(name))
+    units = found = 0
+    for made in corpus(2500, 0.1, seed=7):
+        profile = profile_of(made.events, name, ScopeRule.RUN)
+        units += len(profile.units)
+        found += compare(profile, sweeper)
+    assert units / 3 < found < units
+
+
+def test_calls_that_merely_repeat_are_warned_of_in_a_quiet_unit() -> None:
+    profile = profile_of(make("s", 3, 400, []).events, "2026.6", ScopeRule.RUN)
+    grid = Grid.of([Setting(history_size=size, warning=warning) for size in (30, 120) for warning in (10, 14)])
+    assert quiet(profile.units[0].read(), Limits.of(grid.settings, ruleset("2026.6"))) is not None
+    sweeper = Sweeper(grid, ruleset("2026.6"), Basis("2026.6"))
+    warned = sweeper.session(profile).units[0].warnings
+    assert warned[0] == 0 < warned[3] <= warned[2]
+    assert compare(profile, sweeper) == 1
+
+
+def test_a_loop_that_reaches_the_lowest_threshold_is_not_quiet() -> None:
+    limits = Limits.of([Setting()], ruleset("2026.6"))
+    for length, silent in ((9, True), (12, False)):
+        made = make("s", 1, 10, [Loop(Kind.POLL, length, Turnout.ABORTED)])
+        (unit, *_) = profile_of(made.events, "2026.6", ScopeRule.RUN).units
+        assert (quiet(unit.read(), limits) is not None) is silent
+
+
+@settings(max_examples=20)
+@given(seed=st.integers(0, 1 << 30), name=st.sampled_from(list(RULESETS)))
+def test_made_loops_of_all_kinds_are_answered_as_by_plain_replays(seed: int, name: str) -> None:
+    sweeper = Sweeper(Grid(AXES), ruleset(name), Basis(name))
+    for made in corpus(60, 0.6, seed=seed):
+        compare(profile_of(made.events, name, ScopeRule.RUN), sweeper)
