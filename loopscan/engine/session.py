@@ -7,7 +7,7 @@ every verdict that the recorded calls would have met is marked all the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -200,15 +200,7 @@ class SessionEngine:
 
     def _open_batch(self, run: RunState, turn: Turn) -> Batch:
         """Make a batch of an assistant message: its calls and those of absent tools in the model's order."""
-        absent = {call.position: call for call in turn.absent if call.position is not None}
-        existing = iter(turn.calls)
-        calls: list[Call | AbsentCall] = []
-        for place in range(turn.stored_calls):
-            found = absent.get(place) or next(existing, None)
-            if found is not None:
-                calls.append(found)
-        calls += existing
-        calls += (call for call in turn.absent if call.position is None)
+        calls: Sequence[Call | AbsentCall] = list(_in_order(turn)) if turn.absent else turn.calls
         slots: list[Slot] = []
         number = run.calls
         for call in calls:
@@ -533,6 +525,18 @@ class SessionEngine:
     def _end(self, run: RunState, kind: Kind, where: Where) -> None:
         if self._enforce:
             run.ended, run.ended_at = kind, where
+
+
+def _in_order(turn: Turn) -> Iterator[Call | AbsentCall]:
+    """Yield the calls of an assistant message and those of absent tools, in the model's order."""
+    absent = {call.position: call for call in turn.absent if call.position is not None}
+    existing = iter(turn.calls)
+    for place in range(turn.stored_calls):
+        found = absent.get(place) or next(existing, None)
+        if found is not None:
+            yield found
+    yield from existing
+    yield from (call for call in turn.absent if call.position is None)
 
 
 def _digest(value: bytes | None) -> str | None:

@@ -122,6 +122,11 @@ class Incidents:
     activity: dict[str, Activity]
     """What each run did, by its key."""
 
+    def meeting(self, loop: Loop, run: str, call: int | None) -> int | None:
+        """Return the number of the incident that a call meets, if it does."""
+        at = self.calls.get((run, call)) if call is not None else None
+        return None if at is None else self.met.get((loop, at.order))
+
     def attempt(self, run: str, count: int, line: int) -> At | None:
         """Return attempt number ``count`` at an absent tool; ``line`` tells which streak is meant if several are."""
         found = [streak.calls[count - 1] for streak in self.attempts.get(run, ()) if len(streak.calls) >= count > 0]

@@ -7,17 +7,19 @@ of changes nothing that follows, so that warnings are answered afterwards, from 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from loopscan.engine.detectors import Counts, Verdict, Warnings, block, warning
+from loopscan.engine.identify import Identifier
 from loopscan.engine.session import RunState, SessionEngine, Slot
 from loopscan.events import SessionEvent
-from loopscan.marks import Detector, Kind, Mark
+from loopscan.marks import Detector, Kind, Level, Mark
 from loopscan.modes import Mode
 from loopscan.policy import Policy
 from loopscan.report import RunReport
 from loopscan.rulesets import Ruleset
 from loopscan.sessions import add_not_reached
+from loopscan.tuning.incidents import LOOPS, Incidents, Loop
 from loopscan.tuning.profiles import LOWEST_THRESHOLD, Basis
 from loopscan.tuning.settings import Setting
 from loopscan.tuning.steps import PlayedBack
@@ -70,14 +72,36 @@ class Path:
         return emitted, suppressed
 
 
-def simulate(events: Sequence[SessionEvent], setting: Setting, rules: Ruleset, basis: Basis) -> Path:
-    """Return the path of a unit, given by its events, under a setting."""
+def simulate(
+    events: Sequence[SessionEvent],
+    setting: Setting,
+    rules: Ruleset,
+    basis: Basis,
+    incidents: Incidents | None = None,
+    identifier: Identifier | None = None,
+) -> Path:
+    """Return the path of a unit, given by its events, under a setting.
+
+    With the ``incidents`` of the unit, calls that meet one which was stepped into before are still blocked exactly
+    where they would be, but which detector the mark names is left open: the path then stands for more settings, and
+    :func:`~loopscan.tuning.courses.course_of` makes the same of it. ``identifier`` may be shared among simulations.
+    """
     watch = Watch.of(setting.policy(rules))
     path = Path(watch, False, [], set(), [])
+    loose = replace(watch.policy, critical=setting.critical)
     across: list[bool] = []
+    stepped: set[int] = set()
 
     def judging(run: RunState, slot: Slot, counts: Counts) -> Verdict | None:
-        found = block(counts, watch.policy)
+        number = incidents.meeting(Loop.SAME_CALL, run.key, slot.number) if incidents is not None else None
+        switch = watch.switches["known_poll" if counts.proposal.known_poll else "generic_repeat"]
+        # Where a detector is off, and known to be, its threshold could be anything.
+        off = not switch.value and (switch.looked_at or counts.stuck >= setting.critical)
+        policy = loose if off and not counts.still else watch.policy
+        found = block_again(counts, policy) if number in stepped else None
+        found = found or block(counts, policy)
+        if found is not None and number is not None and LOOPS[found.detector] is Loop.SAME_CALL and not found.across:
+            stepped.add(number)
         if found is not None:
             across.append(found.across)
             return found
@@ -86,7 +110,12 @@ def simulate(events: Sequence[SessionEvent], setting: Setting, rules: Ruleset, b
         return None
 
     engine = SessionEngine(
-        watch.policy, mode=Mode.ENFORCE, scope=basis.scope, arm=basis.arm, identifier=PlayedBack(), judging=judging
+        watch.policy,
+        mode=Mode.ENFORCE,
+        scope=basis.scope,
+        arm=basis.arm,
+        identifier=identifier or PlayedBack(),
+        judging=judging,
     )
     blocks = 0
     for event in events:
@@ -105,6 +134,28 @@ def simulate(events: Sequence[SessionEvent], setting: Setting, rules: Ruleset, b
             report = path.runs.setdefault(event.run, RunReport(0, None))
             add_not_reached(event, report, state)
     return path
+
+
+def block_again(counts: Counts, policy: Policy) -> Verdict | None:
+    """Return a verdict where :func:`block` is sure to have one of the same loop, whatever the breaker is.
+
+    ``None`` says nothing. The breaker goes before the other rules, but it blocks the same calls as they do.
+    """
+    if counts.still or counts.across or counts.unknown >= policy.unknown_tool:
+        return None
+    poll, signature = counts.proposal.known_poll, counts.proposal.signature
+    if poll:
+        at = dict(policy.ruleset.poll_critical).get(counts.proposal.tool, policy.critical)
+        if not (counts.stuck >= at and policy.known_poll):
+            return None
+    elif not (
+        counts.stuck >= policy.critical
+        and policy.generic_repeat
+        and not (counts.swings >= policy.warning and policy.ping_pong)
+    ):
+        return None
+    detector = Detector.KNOWN_POLL_NO_PROGRESS if poll else Detector.GENERIC_REPEAT
+    return Verdict(detector, Level.CRITICAL, counts.stuck, 0, (detector, signature, counts.outcome))
 
 
 def critical(marks: Iterable[Mark]) -> list[Mark]:

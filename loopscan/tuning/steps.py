@@ -228,12 +228,19 @@ def play(steps: Iterable[Step]) -> Iterator[SessionEvent]:
 
 
 class PlayedBack:
-    """Identifies what :func:`play` gives back."""
+    """Identifies what :func:`play` gives back; asked again about the same events, it remembers."""
+
+    def __init__(self) -> None:
+        self._calls: dict[int, tuple[Call | AbsentCall, Identified]] = {}
+        self._outcomes: dict[int, tuple[Outcome, Judged]] = {}
 
     def call(self, call: Call | AbsentCall) -> Identified:
         """Return what is compared of a call."""
-        sign, poll = _numbers(call.arguments)
-        return Identified(call.tool, None, _identity(sign) or b"", bool(poll))
+        known = self._calls.get(id(call))
+        if known is None:
+            sign, poll = _numbers(call.arguments)
+            known = self._calls[id(call)] = (call, Identified(call.tool, None, _identity(sign) or b"", bool(poll)))
+        return known[1]
 
     def tool(self, name: str) -> str:
         """Return the name that the engine goes by for a tool: it was written down."""
@@ -241,14 +248,18 @@ class PlayedBack:
 
     def outcome(self, tool: str, call: Call, outcome: Outcome) -> Judged:
         """Return what is kept of an outcome."""
-        identity, flags, failure, unknown = _numbers(outcome.result)
-        return Judged(
-            _identity(identity),
-            bool(flags & NO_PROGRESS),
-            _identity(failure),
-            None if unknown is None else str(unknown),
-            bool(flags & VETO),
-        )
+        known = self._outcomes.get(id(outcome))
+        if known is None:
+            identity, flags, failure, name = _numbers(outcome.result)
+            judged = Judged(
+                _identity(identity),
+                bool(flags & NO_PROGRESS),
+                _identity(failure),
+                None if name is None else str(name),
+                bool(flags & VETO),
+            )
+            known = self._outcomes[id(outcome)] = (outcome, judged)
+        return known[1]
 
     def absence(self, call: AbsentCall) -> bytes:
         """Return the identity of the error that a call to an absent tool came back with."""

@@ -23,7 +23,7 @@ from loopscan.tuning.profiles import Basis, SessionProfile, UnitProfile
 from loopscan.tuning.quiet import Limits, Quiet, quiet
 from loopscan.tuning.settings import Grid, Setting
 from loopscan.tuning.simulate import Path, simulate
-from loopscan.tuning.steps import Step, play
+from loopscan.tuning.steps import PlayedBack, Step, play
 from loopscan.tuning.watch import Watch
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -107,12 +107,18 @@ class Sweeper:
         """Return the answers for several sessions: the work of a process."""
         return [self.session(profile) for profile in profiles]
 
-    def courses(self, events: Sequence[SessionEvent]) -> Iterator[tuple[Path, npt.NDArray[np.intp]]]:
-        """Yield the different courses of events of a unit, each with the settings that lead to it."""
+    def courses(
+        self, events: Sequence[SessionEvent], incidents: Incidents | None = None
+    ) -> Iterator[tuple[Path, npt.NDArray[np.intp]]]:
+        """Yield the different courses of events of a unit, each with the settings that lead to it.
+
+        With the ``incidents`` of the unit there are fewer; see :func:`simulate`.
+        """
         left = np.ones(len(self.grid.settings), dtype=bool)
+        identifier = PlayedBack()
         while left.any():
             first = int(np.argmax(left))
-            path = simulate(events, self.grid.settings[first], self.rules, self.basis)
+            path = simulate(events, self.grid.settings[first], self.rules, self.basis, incidents, identifier)
             covered = left & self._fitting(path.fits, self.grid.settings[first])
             left &= ~covered
             yield path, np.flatnonzero(covered)
@@ -168,7 +174,7 @@ class Sweeper:
         settings = len(self.grid.settings)
         which, warned = np.zeros(settings, dtype=np.uint16), np.zeros(settings, dtype=np.uint16)
         courses: dict[Course, int] = {}
-        for path, covered in self.courses(events):
+        for path, covered in self.courses(events, incidents):
             course = course_of(path, incidents)
             which[covered] = courses.setdefault(course, len(courses))
             self._warn(path, covered, warned)
