@@ -10,7 +10,8 @@ import os
 import resource
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import TypeVar
@@ -70,12 +71,12 @@ def profiled(calls: int, share: float, rules: Ruleset, seed: int) -> tuple[list[
         measured["sessions"] += len(group)
         measured["calls"] += sum(made.calls for made in group)
         measured["looping"] += sum(made.looping for made in group)
-        found, cpu, _ = spent(lambda: replay(group, profiling))
+        found, cpu, _ = spent(partial(replay, group, profiling))
         profiles.extend(found)
         measured["profiling"] += cpu
-        measured["observing"] += 10 * spent(lambda: replay(group[::10], observing))[1]
+        measured["observing"] += 10 * spent(partial(replay, group[::10], observing))[1]
         for options in enforcing:
-            measured["replaying"] += 10 * spent(lambda each=options: replay(group[::10], each))[1] / SAMPLE
+            measured["replaying"] += 10 * spent(partial(replay, group[::10], options))[1] / SAMPLE
         group.clear()
 
     for made in corpus(calls, share, seed):
@@ -85,6 +86,18 @@ def profiled(calls: int, share: float, rules: Ruleset, seed: int) -> tuple[list[
     if group:
         take()
     return profiles, measured
+
+
+def sweep(profiles: Sequence[SessionProfile], sweeper: Sweeper, jobs: int, naive: float | None) -> None:
+    """Answer all settings on profiles, and print what that took."""
+    settings = len(sweeper.grid.settings)
+    answers, cpu, clock = spent(lambda: answer(profiles, sweeper, Judge(), jobs=jobs))
+    totals, summing, _ = spent(lambda: Totals(answers, profiles, settings))
+    courses = sum(len(unit.courses) for each in answers for unit in each.units)
+    print(f"sweep, {jobs} process{'es' if jobs > 1 else '  '} {cpu:8.1f} s processor, {clock:.1f} s clock", end="")
+    print(f"; sums {summing:.1f} s; {courses:,} courses, {totals.at_risk:,} sessions at risk")
+    if naive is not None:
+        print(f"                   {naive * settings / cpu:8,.0f} times as fast as {settings:,} replays")
 
 
 def main() -> None:
@@ -128,18 +141,7 @@ def main() -> None:
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"memory so far      {memory:8.0f} MB")
     for jobs in asked.jobs:
-        sweeper = Sweeper(grid, rules, basis)
-        answers, cpu, clock = spent(lambda: answer(profiles, sweeper, Judge(), jobs=jobs))
-        totals, summing, _ = spent(lambda: Totals(answers, profiles, settings))
-        courses = sum(len(unit.courses) for each in answers for unit in each.units)
-        print(
-            f"sweep, {jobs} process{'es' if jobs > 1 else '  '} {cpu:8.1f} s processor, {clock:.1f} s clock", end=""
-        )
-        print(f"; sums {summing:.1f} s; {courses:,} courses, {totals.at_risk:,} sessions at risk")
-        if naive is not None:
-            print(
-                f"                   {naive * settings / cpu:8,.0f} times as fast as {settings:,} replays by processor"
-            )
+        sweep(profiles, Sweeper(grid, rules, basis), jobs, naive)
     peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) / 1024
     print(f"memory at most     {peak:8.0f} MB in one process")
 

@@ -170,9 +170,8 @@ class _Listening:
             return False
         if sign is None or identity is None:
             return True
-        if alone or self._asked.count(sign) == 1:
-            if self._outcome.get(sign, identity) != identity:
-                self._alike[sign] = 1
+        if (alone or self._asked.count(sign) == 1) and self._outcome.get(sign, identity) != identity:
+            self._alike[sign] = 1
         self._outcome[sign] = identity
         if not flags & NO_PROGRESS:
             self._churn = 0 if alone else self._churn
