@@ -168,6 +168,8 @@ def tune(
             raise UsageError("name transcripts, folders or profiles to tune by")
         ready = prepare(asked_for(format_, outputs or ()), TUNE_FORMATS)
         share, by_agent = parse_holdout(holdout)
+        if cost_ratio is not None and not 0 <= cost_ratio < float("inf"):
+            raise UsageError(f"--cost-ratio must be a number of missed sessions, 0 or more, not {cost_ratio}")
         wishes = Wishes(
             parse_rate("--max-false-block", max_false_block),
             parse_rate("--confidence", confidence),
@@ -180,6 +182,8 @@ def tune(
         priced = read_prices(prices) if prices is not None else None
         if export_incidents is not None:
             export_format(export_incidents)
+        if profiles_out is not None and not profiles_out.endswith(SUFFIX):
+            raise UsageError(f"--profiles-out {profiles_out}: the name must end in {SUFFIX}")
         stored = [path for path in paths if path.endswith(SUFFIX) and "://" not in path]
         planned = plan(
             [path for path in paths if path not in stored],
