@@ -14,7 +14,7 @@ from typing import Final
 
 from loopscan.events import SessionEvent
 from loopscan.rulesets import Ruleset
-from loopscan.tuning.courses import Fate, Judge, course_of
+from loopscan.tuning.courses import STEPPED_IN, Fate, Judge, course_of
 from loopscan.tuning.incidents import scan
 from loopscan.tuning.labels import Label
 from loopscan.tuning.profiles import LOWEST_THRESHOLD, Basis, SessionProfile
@@ -90,7 +90,9 @@ class Adviser:
     def __init__(self, rules: Ruleset, basis: Basis, in_force: Setting, judge: Judge | None = None) -> None:
         self._rules, self._basis, self._judge = rules, basis, judge or Judge()
         self._now = answerable(in_force)[0]
-        self._levers = list(levers(self._now)) if rules.configurable else []
+        self._levers = list(levers(self._now)) if rules.configurable and self._now.enabled is True else []
+        if self._now.enabled is not True:
+            self._levers.append(Lever("enabled true", replace(self._now, enabled=True)))
         self._tallies = [_Tally() for _ in range(1 + len(self._levers))]
         self._labels: Counter[Label] = Counter()
         self._judged = 0
@@ -101,20 +103,26 @@ class Adviser:
         self._calls += profile.spent.calls
         latest = profile.runs - 1
         followed = frozenset(run for run, number in profile.run_numbers.items() if number < latest)
-        labels: Counter[Label] = Counter()
+        judged = False
         for number, unit in enumerate(profile.units):
             steps = unit.read()
             incidents = scan(steps, self._rules, self._basis.scope, followed)
             long = [each for each in incidents.incidents if each.evidence.length >= LOWEST_THRESHOLD]
-            labels.update(self._judge.label_at(profile, number, each, earliest(each)).label for each in long)
             for path, tallies in self._paths(list(play(steps))):
-                for incident, stepped in zip(incidents.incidents, course_of(path, incidents).stepped, strict=True):
-                    if stepped.point is not None or incident in long:
-                        fate = self._judge.fate(profile, number, incident, stepped)
+                stepped = course_of(path, incidents).stepped
+                for incident, one in zip(incidents.incidents, stepped, strict=True):
+                    if one.point is not None or incident in long:
+                        fate = self._judge.fate(profile, number, incident, one)
                         for tally in tallies:
                             tally.fates[fate] += 1
-        self._labels += labels
-        self._judged += bool(labels[Label.STUCK] or labels[Label.PRODUCTIVE])
+                if self._tallies[0] in tallies:
+                    for incident in long:
+                        point = stepped[incident.number].point
+                        point = earliest(incident) if point is None else point
+                        label = self._judge.label_at(profile, number, incident, point).label
+                        self._labels[label] += 1
+                        judged |= label is not Label.UNKNOWN
+        self._judged += judged
 
     def _paths(self, events: Sequence[SessionEvent]) -> Iterator[tuple[Path, list[_Tally]]]:
         """Yield the different courses of events of a unit, each with the tallies of the settings that lead to it."""
@@ -151,21 +159,25 @@ class Adviser:
         return found
 
     def _evidence(self, loops: int) -> str:
-        fates = self._tallies[0].fates
-        stuck, productive = self._labels[Label.STUCK], self._labels[Label.PRODUCTIVE]
-        stepped = (
-            f"these settings step into {_counted(fates[Fate.CAUGHT], 'stuck one')}, "
-            f"{_counted(fates[Fate.FALSE_BLOCK], 'productive one')} and "
-            f"{fates[Fate.UNKNOWN_BLOCKED]} that nobody can judge"
-        )
+        now = self._tallies[0].fates
+        labels = ", ".join(f"{self._labels[label]} {label.value}" for label in Label)
+        stepped = [f"{now[fate]} {label.value}" for label, fate in STEPPED_IN.items() if now[fate]]
+        words = " and ".join([", ".join(stepped[:-1]), stepped[-1]] if len(stepped) > 1 else stepped) or "none"
         return (
-            f"of {_counted(loops, 'loop')} of {LOWEST_THRESHOLD} calls or more {stuck} stuck, {productive} "
-            f"productive, {self._labels[Label.UNKNOWN]} unknown: {stepped}"
+            f"{_counted(loops, 'loop')} of {LOWEST_THRESHOLD} calls or more: {labels}. "
+            f"These settings step into {words} of them"
         )
 
     def _lever(self) -> list[str]:
         now = self._tallies[0]
         false, caught = now.fates[Fate.FALSE_BLOCK], now.fates[Fate.CAUGHT]
+        unknown = now.fates[Fate.UNKNOWN_BLOCKED]
+        if self._now.enabled is not True:
+            return self._if_enabled()
+        if false and unknown > false + caught:
+            return [
+                "most of what they step into cannot be judged: label it (loopscan tune --export-incidents, --labels)"
+            ]
         if false and not self._rules.configurable:
             if not caught:
                 return ["enabled: false would spare the productive ones, and nothing stuck would be missed"]
@@ -189,6 +201,12 @@ class Adviser:
             rate = now.warnings * 1000 / self._calls
             return [f"{rate:.0f} warnings per 1,000 calls: a higher warningThreshold makes fewer"]
         return []
+
+    def _if_enabled(self) -> list[str]:
+        """Say what the detectors would do if they were on."""
+        on = self._tallies[-1].fates
+        stepped = ", ".join(f"{on[fate]} {label.value}" for label, fate in STEPPED_IN.items())
+        return [f"the detectors are off: enabled: true would step into {stepped} of them"]
 
 
 def _fits(path: Path, setting: Setting, other: Setting) -> bool:

@@ -85,7 +85,7 @@ class Fate(StrEnum):
     NOT_REACHED = "not_reached"
 
 
-_STEPPED_IN: Final = {
+STEPPED_IN: Final = {
     Label.STUCK: Fate.CAUGHT,
     Label.PRODUCTIVE: Fate.FALSE_BLOCK,
     Label.UNKNOWN: Fate.UNKNOWN_BLOCKED,
@@ -116,7 +116,7 @@ class Judge:
     def fate(self, profile: SessionProfile, unit: int, incident: Incident, stepped: Stepped) -> Fate:
         """Return how an incident fares."""
         if stepped.point is not None:
-            return _STEPPED_IN[self.label_at(profile, unit, incident, stepped.point).label]
+            return STEPPED_IN[self.label_at(profile, unit, incident, stepped.point).label]
         if not stepped.reached:
             return Fate.NOT_REACHED
         return _LET_BE[self.label_at(profile, unit, incident, incident.evidence.last).label]

@@ -152,7 +152,7 @@ class Parts:
         demand = self._demand(share)
         candidate = self.candidate(totals, choice.index, share=share) if choice.index is not None else None
         needed, more = choice.needed, None
-        if choice.reason is Reason.NO_INCIDENTS and self.wishes.cost_ratio is None and self.chains:
+        if needed is None and self.wishes.cost_ratio is None and self.chains:
             needed = sessions_needed(0, demand.max_rate, demand.level(self.chains[0]))
         if choice.more and totals.at_risk:
             more = math.ceil(choice.more * len(totals.profiles) / totals.at_risk)

@@ -66,8 +66,8 @@ def test_what_is_there_already_is_no_lever() -> None:
 def test_a_higher_threshold_is_advised_where_it_loses_nothing() -> None:
     lines = advice(hung("h"), late("l"))
     assert lines[0] == (
-        "of 2 loops of 5 calls or more 1 stuck, 1 productive, 0 unknown: these settings step into 1 stuck one, "
-        "1 productive one and 0 that nobody can judge"
+        "2 loops of 5 calls or more: 1 stuck, 1 productive, 0 unknown. These settings step into 1 stuck and "
+        "1 productive of them"
     )
     assert lines[1] == (
         "criticalThreshold 30 (and globalCircuitBreakerThreshold 31) would spare 1 of the productive ones, "
@@ -111,8 +111,7 @@ def test_where_nothing_repeats_nothing_is_advised() -> None:
 def test_with_enough_sessions_the_whole_command_is_named() -> None:
     told = [stuck(f"h{number}", 8) for number in range(PROMISE_NEEDS)]
     assert advice(*told) == [
-        "of 59 loops of 5 calls or more 59 stuck, 0 productive, 0 unknown: these settings step into 0 stuck ones, "
-        "0 productive ones and 0 that nobody can judge",
+        "59 loops of 5 calls or more: 59 stuck, 0 productive, 0 unknown. These settings step into none of them",
         "loopscan tune tells which thresholds the record supports, and what they would save",
     ]
 
@@ -127,9 +126,25 @@ def test_where_thresholds_are_fixed_enabled_alone_is_advised(rules: str) -> None
     )
 
 
-def test_what_is_off_steps_into_nothing() -> None:
-    (first, *_) = advice(hung("h"), late("l"), now=replace(Setting(), enabled=False))
-    assert first.endswith("these settings step into 0 stuck ones, 0 productive ones and 0 that nobody can judge")
+@pytest.mark.parametrize("enabled", [False, None])
+def test_what_is_off_steps_into_nothing_and_what_it_would_step_into_is_said(enabled: bool | None) -> None:
+    first, second, _ = advice(hung("h"), late("l"), now=replace(Setting(), enabled=enabled))
+    assert first.endswith("These settings step into none of them")
+    assert second == "the detectors are off: enabled: true would step into 1 stuck, 1 productive, 0 unknown of them"
+
+
+def test_labels_agree_with_what_is_stepped_into() -> None:
+    # Seen from its fifth call nobody can judge this loop; where it is stepped in at, it ends by itself soon after.
+    (first, *_) = advice(late("l", 24))
+    assert first.startswith("1 loop of 5 calls or more: 0 stuck, 1 productive, 0 unknown. ")
+    assert first.endswith("step into 1 productive of them")
+
+
+def test_nothing_is_advised_where_most_of_what_is_stepped_into_cannot_be_judged() -> None:
+    given = GivenLabels(sessions={"a": Label.UNKNOWN, "b": Label.UNKNOWN, "c": Label.PRODUCTIVE})
+    lines = advice(hung("a"), hung("b"), hung("c"), judge=Judge(given=given))
+    assert lines[0].endswith("step into 1 productive and 2 unknown of them")
+    assert lines[1].startswith("most of what they step into cannot be judged: label it")
 
 
 def test_labels_that_people_gave_count() -> None:

@@ -276,7 +276,7 @@ def test_fixed_rulesets_are_decided_agent_by_agent(rules: str) -> None:
     assert decided == {"bad": {"enabled": False}, "calm": {}, "few": {}, "good": {"enabled": True}}
     reasons = {each.agent: each.reason for each in report.decisions}
     assert reasons["calm"] == "leave it as it is: no loop that it would step into can be judged"
-    assert reasons["few"].startswith("leave it as it is: 3 sessions do not tell, ")
+    assert reasons["few"].startswith("leave it as it is: 3 at risk do not tell, ")
     assert "false blocks in 20 of 20 sessions" in reasons["bad"]
     assert not report.configurable
     assert load_agent_policies(rules, config=json5.loads(report.block))["bad"].enabled is False
@@ -404,4 +404,6 @@ def test_the_sweep_has_a_row_for_every_setting() -> None:
     assert all(caught == 0 for enabled, caught, _ in rows if enabled is False)
     assert {int(caught or 0) + int(missed or 0) for _, caught, missed in rows} == {3}
     curve = report.curve()
-    assert [row["criticalThreshold"] for row in curve] == sorted({row["criticalThreshold"] for row in curve})
+    thresholds = [setting.critical for setting, _ in curve]
+    assert thresholds == sorted(set(thresholds))
+    assert set(thresholds) == set(report.sweep["criticalThreshold"])
