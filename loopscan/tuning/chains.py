@@ -16,32 +16,42 @@ def leniency(setting: Setting) -> tuple[int, ...]:
 
 
 def chains(grid: Grid, in_force: Setting) -> tuple[Chain, ...]:
-    """Return the chains of a grid: first the detectors and the history as they are in force, then one thing changed.
+    """Return the chains of a grid.
 
-    The settings of a chain differ in ``criticalThreshold`` and ``globalCircuitBreakerThreshold`` alone; they come
-    from the most lenient to the strictest. ``warningThreshold`` stays as it is, or is the highest below the critical
-    one: what blocks hardly depends on it. The chains: everything as in force; each detector switched off (or on);
-    each other history; each other ``unknownToolThreshold``.
+    First what is in force, and then one critical threshold or breaker stricter than the other. Second the more
+    lenient ones, from the most lenient on: what is left if what is in force is too strict. Then, each from the
+    thresholds in force on, with one thing changed: a detector switched off (or on), the history,
+    ``unknownToolThreshold``. ``warningThreshold`` stays as it is, or is the highest below the critical one: what
+    blocks hardly depends on it.
     """
     base = replace(in_force, enabled=True, warning=0, critical=0, breaker=0)
-    wanted = [base]
-    wanted += [replace(base, **{name: not getattr(base, name)}) for name in _SWITCHES]
+    changed = [replace(base, **{name: not getattr(base, name)}) for name in _SWITCHES]
     for name in ("history_size", "unknown_tool"):
         others = (int(value or 0) for value in grid.axes[name] if value != getattr(base, name))
-        wanted += [replace(base, **{name: value}) for value in others]  # type: ignore[arg-type]
-    place = {setting: number for number, setting in enumerate(grid.settings)}
-    found: list[list[int]] = []
-    for kept in wanted:
-        members = [
-            replace(kept, warning=_warning(grid, in_force, critical), critical=critical, breaker=breaker)
-            for critical in _numbers(grid, "critical")
-            for breaker in _numbers(grid, "breaker")
-            if breaker > critical
-        ]
-        numbers = [place[member] for member in sorted(members, key=leniency) if member in place]
-        if numbers:
-            found.append(numbers)
-    return shared(*found) if found else ()
+        changed += [replace(base, **{name: value}) for value in others]  # type: ignore[arg-type]
+    start = leniency(in_force)[:2]
+    ordered = _ordered(grid, in_force, base)
+    found = [
+        [number for number in ordered if leniency(grid.settings[number])[:2] >= start],
+        [number for number in ordered if leniency(grid.settings[number])[:2] < start],
+    ]
+    for kept in changed:
+        numbers = _ordered(grid, in_force, kept)
+        found.append([number for number in numbers if leniency(grid.settings[number])[:2] >= start])
+    used = [numbers for numbers in found if numbers]
+    return shared(*used) if used else ()
+
+
+def _ordered(grid: Grid, in_force: Setting, kept: Setting) -> list[int]:
+    """Return the settings that differ from ``kept`` in their thresholds alone, the most lenient first."""
+    members = [
+        replace(kept, warning=_warning(grid, in_force, critical), critical=critical, breaker=breaker)
+        for critical in _numbers(grid, "critical")
+        for breaker in _numbers(grid, "breaker")
+        if breaker > critical
+    ]
+    found = (grid.find(member) for member in sorted(members, key=leniency))
+    return [number for number in found if number is not None]
 
 
 def _warning(grid: Grid, in_force: Setting, critical: int) -> int:

@@ -117,6 +117,7 @@ class Grid:
         )
         """What stands for all values that mean nothing where the detectors are off."""
         self.settings: list[Setting] = []
+        self._numbers: dict[Setting, int] = {}
         self.places: list[int] = []
         """The place of each setting in the flattened axes."""
         most_off = max(1, sum(tuple(self.axes[name]) == (False,) for name in _SWITCH_NAMES))
@@ -124,12 +125,10 @@ class Grid:
         for place, values in enumerate(product(*self.axes.values())):
             setting = Setting(*values)  # type: ignore[arg-type]
             if self._makes_sense(setting, most_off, switched):
-                self.settings.append(setting)
-                self.places.append(place)
+                self._add(setting, place)
         for setting in also:
             if self.find(setting) is None:
-                self.settings.append(setting)
-                self.places.append(self._place(setting.values()))
+                self._add(setting, self._place(setting.values()))
         if not self.settings:
             raise UsageError("--try leaves no setting with warningThreshold < criticalThreshold < the breaker")
 
@@ -141,14 +140,21 @@ class Grid:
         values = [setting.values() for setting in settings]
         grid.axes = {name: tuple(sorted({row[name] for row in values}, key=_order)) for name in FIELD_OF}
         grid.shape = tuple(len(axis) for axis in grid.axes.values())
-        grid.settings = list(settings)
-        grid.places = [grid._place(row) for row in values]
+        grid.settings, grid.places, grid._numbers = [], [], {}
+        for setting, row in zip(settings, values, strict=True):
+            grid._add(setting, grid._place(row))
         return grid
+
+    def _add(self, setting: Setting, place: int) -> None:
+        self._numbers[setting] = len(self.settings)
+        self.settings.append(setting)
+        self.places.append(place)
 
     def find(self, setting: Setting) -> int | None:
         """Return the place in :attr:`settings` of a setting or the one that stands for it; ``None`` if none does."""
-        if setting in self.settings:
-            return self.settings.index(setting)
+        known = self._numbers.get(setting)
+        if known is not None:
+            return known
         kept = _kept(setting.enabled)
         if kept is None:
             return None
