@@ -121,7 +121,7 @@ class Scope:
             lane.veto(record.position)
         self._waiting.append(record)
         if not record.settled:
-            self._after_waiting = Tail(self._next)
+            self._after_waiting = None
         elif self._after_waiting is not None:
             self._after_waiting.push(record)
         self._advance()
@@ -172,12 +172,12 @@ class Scope:
     def recent(self, signature: bytes, ahead: Projection) -> int:
         """Return how many records have ``signature``."""
         lane = self._lanes.get(signature)
-        return (lane.live if lane else 0) + ahead.signatures[signature]
+        return (lane.live if lane else 0) + ahead.signatures.get(signature, 0)
 
     def no_progress(self, signature: bytes, ahead: Projection) -> int:
         """Return the no-progress count of a proposed call, by its own signature."""
         lane = self._lanes.get(signature)
-        return (lane.streak if lane else 0) + ahead.signatures[signature]
+        return (lane.streak if lane else 0) + ahead.signatures.get(signature, 0)
 
     def exec_failures(self, tool: str, signature: bytes, ahead: Projection) -> int:
         """Return the count of ``exec`` calls that failed alike, whatever their arguments; 0 for other tools."""

@@ -205,7 +205,8 @@ class ExecTail:
         if record.tool == "exec" and (record.passed_over or not (record.veto or record.outcome)):
             return
         if record.tool != "exec" or not (record.veto or record.failure):
-            self._reset()
+            if self._failure is not None:
+                self._reset()
         elif record.failure is None:
             self._end += bool(self._failures)
         else:
@@ -259,15 +260,19 @@ class Churn:
         self._outcome_of: dict[bytes, bytes] = {}  # each signature has one
         self._rare = 0  # signatures that occur less often than CHURN_REPEATS
 
+    def _clear(self) -> None:
+        if self._tail:
+            self._reset()
+
     def push(self, record: Record) -> None:
         """Take in the next record, its outcome known or known to be missing."""
         if record.tool != self.tool:
             self.tool = record.tool
-            self._reset()
+            self._clear()
         if record.outcome is None:
             return
         if not record.no_progress:
-            self._reset()
+            self._clear()
             return
         while self._outcome_of.get(record.signature, record.outcome) != record.outcome:
             self._pop()
@@ -311,7 +316,7 @@ class Projection:
     calls: int = 0
     newest_tool: str | None = None
     tools: set[str] = field(default_factory=set)
-    signatures: Counter[bytes] = field(default_factory=Counter)
+    signatures: dict[bytes, int] = field(default_factory=dict)
 
     def add(self, tool: str, signature: bytes) -> None:
         """Take in the next sibling."""
@@ -319,4 +324,4 @@ class Projection:
         self.calls += 1
         self.newest_tool = tool
         self.tools.add(tool)
-        self.signatures[signature] += 1
+        self.signatures[signature] = self.signatures.get(signature, 0) + 1
