@@ -84,13 +84,15 @@ def simulate(
 
     With the ``incidents`` of the unit, calls that meet one which was stepped into before are still blocked exactly
     where they would be, but which detector the mark names is left open: the path then stands for more settings, and
-    :func:`~loopscan.tuning.courses.course_of` makes the same of it. ``identifier`` may be shared among simulations.
+    :func:`~loopscan.tuning.courses.course_of` makes the same of it. Counts too low for any warning to be emitted are
+    not kept then. ``identifier`` may be shared among simulations.
     """
     watch = Watch.of(setting.policy(rules))
     path = Path(watch, False, [], set(), [])
     loose = replace(watch.policy, critical=setting.critical)
     across: list[bool] = []
     stepped: set[int] = set()
+    least = LOWEST_THRESHOLD if incidents is None else Warnings.BUCKET
 
     def judging(run: RunState, slot: Slot, counts: Counts) -> Verdict | None:
         number = incidents.meeting(Loop.SAME_CALL, run.key, slot.number) if incidents is not None else None
@@ -105,7 +107,7 @@ def simulate(
         if found is not None:
             across.append(found.across)
             return found
-        if max(counts.stuck, counts.swings, counts.churn, counts.recent) >= LOWEST_THRESHOLD:
+        if max(counts.stuck, counts.swings, counts.churn, counts.recent) >= least:
             path.seen.append(Seen(engine.scope_id(run), run.key, counts))
         return None
 

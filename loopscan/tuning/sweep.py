@@ -57,10 +57,18 @@ class SessionAnswers:
     at_risk: bool = False
     """Some setting steps into an incident that can be judged."""
 
+    @property
+    def tells(self) -> bool:
+        """Whether there is an incident, a warning or an intervention in it: else all its figures are 0."""
+        return any(
+            unit.incidents.incidents or unit.warnings.any() or any(course.interventions for course in unit.courses)
+            for unit in self.units
+        )
+
     def add_to(self, total: Floats) -> None:
         """Add the :data:`METRICS` of every setting to ``total``; shape (settings, metrics)."""
         for unit in self.units:
-            total += unit.figures[unit.course]
+            total += unit.figures[unit.course] if len(unit.courses) > 1 else unit.figures[0]
             total[:, METRIC["warnings"]] += unit.warnings
 
     def figures(self) -> Floats:
@@ -198,7 +206,7 @@ class Sweeper:
 def answer(
     profiles: Sequence[SessionProfile], sweeper: Sweeper, judge: Judge, *, jobs: int = 1
 ) -> list[SessionAnswers]:
-    """Return the judged answers for those of the sessions in which something repeats, in up to ``jobs`` processes."""
+    """Return the judged answers for those of the sessions that tell anything, in up to ``jobs`` processes."""
     from loopscan.pool import in_order
 
     repeating = [profile for profile in profiles if profile.units]
@@ -207,6 +215,7 @@ def answer(
     for profiles_of_task, answers in zip(tasks, in_order(tasks, sweeper, sweeper, jobs), strict=True):
         for profile, each in zip(profiles_of_task, answers, strict=True):
             each.profile = profile  # one object a session, also if it came from another process
-            each.judge(judge)
-            found.append(each)
+            if each.tells:
+                each.judge(judge)
+                found.append(each)
     return found

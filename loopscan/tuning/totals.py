@@ -19,7 +19,7 @@ class Totals:
 
     def __init__(self, answers: Sequence[SessionAnswers], profiles: Sequence[SessionProfile], settings: int) -> None:
         """Sum up. ``profiles`` are all the sessions, ``answers`` those of them in which something repeats."""
-        self.answers = [each for each in answers if each.units]
+        self.answers = [each for each in answers if each.tells]
         self.profiles = list(profiles)
         self.risky = [each for each in self.answers if each.at_risk]
         self.calls = sum(profile.spent.calls for profile in profiles)
@@ -36,7 +36,9 @@ class Totals:
             random = np.random.default_rng(zlib.crc32(repr(_name(each.profile)).encode("utf-8", "surrogatepass")))
             for unit in each.units:
                 codes = random.integers(1, 1 << 63, size=len(unit.courses) + 1, dtype=np.uint64)
-                self.groups += codes[unit.course] + codes[-1] * unit.warnings
+                if len(unit.courses) > 1:
+                    self.groups += codes[unit.course]
+                self.groups += codes[-1] * unit.warnings
 
     def __add__(self, other: Totals) -> Totals:
         """Return the sums over the sessions of both, which have to be different ones."""
