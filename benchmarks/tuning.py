@@ -29,7 +29,11 @@ from loopscan.tuning.totals import Totals
 from tests.statistics.made import Made, corpus
 
 _Found = TypeVar("_Found")
-TRIED = ("warningThreshold=5,6,8,10,12,15,18,20", "criticalThreshold=8,10,12,15,18,20,25,30,40,50,60")
+TRIED = (
+    "warningThreshold=5,6,8,10,12,15,18,20",
+    "criticalThreshold=8,10,12,15,18,20,25,30,40,50,60",
+    "unknownToolThreshold=5,10,15,20",
+)
 """What is tried besides the usual, so that there are more than 10,000 settings."""
 SAMPLE = 4
 """As many settings are replayed for real, on a tenth of the sessions each."""

@@ -99,7 +99,8 @@ def simulate(
         switch = watch.switches["known_poll" if counts.proposal.known_poll else "generic_repeat"]
         # Where a detector is off, and known to be, its threshold could be anything.
         off = not switch.value and (switch.looked_at or counts.stuck >= setting.critical)
-        policy = loose if off and not counts.still else watch.policy
+        swinging = counts.still and counts.swings >= watch.policy.critical
+        policy = loose if off and not swinging else watch.policy
         found = block_again(counts, policy) if number in stepped else None
         found = found or block(counts, policy)
         if found is not None and number is not None and LOOPS[found.detector] is Loop.SAME_CALL and not found.across:
@@ -143,7 +144,9 @@ def block_again(counts: Counts, policy: Policy) -> Verdict | None:
 
     ``None`` says nothing. The breaker goes before the other rules, but it blocks the same calls as they do.
     """
-    if counts.still or counts.across or counts.unknown >= policy.unknown_tool:
+    if counts.across or counts.unknown >= policy.unknown_tool:
+        return None
+    if counts.still and counts.swings >= policy.critical:
         return None
     poll, signature = counts.proposal.known_poll, counts.proposal.signature
     if poll:
