@@ -24,11 +24,11 @@ from loopscan.transcripts.reader import readers
 ROOT = Path(__file__).parents[1]
 FIXTURES = ROOT / "fixtures"
 FILES = sorted(path for path in FIXTURES.rglob("*") if path.is_file())
-#: Everything but this folder's README, configurations and expectations.
+#: Everything but this folder's README, configurations, profiles and expectations.
 TRANSCRIPTS = [
     name
     for name in (path.relative_to(FIXTURES).as_posix() for path in FILES)
-    if name != "README.md" and not name.startswith("config/") and not is_expectation(Path(name).name)
+    if name != "README.md" and not name.startswith(("config/", "tuning/")) and not is_expectation(Path(name).name)
 ]
 #: Those in the form of OpenClaw's session files.
 SESSION_FILES = [name for name in TRANSCRIPTS if name.split("/")[0] not in readers()]

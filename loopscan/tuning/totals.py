@@ -18,8 +18,8 @@ class Totals:
     """What every setting comes to on some sessions. Arrays have one entry a setting unless they say otherwise."""
 
     def __init__(self, answers: Sequence[SessionAnswers], profiles: Sequence[SessionProfile], settings: int) -> None:
-        """Sum up. ``profiles`` are all the sessions, ``answers`` those of them in which something repeats."""
-        self.answers = [each for each in answers if each.tells]
+        """Sum up. ``profiles`` are all the sessions, ``answers`` those of them that tell something."""
+        self.answers = list(answers)
         self.profiles = list(profiles)
         self.risky = [each for each in self.answers if each.at_risk]
         self.calls = sum(profile.spent.calls for profile in profiles)
