@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -40,7 +40,7 @@ class UnitAnswers:
 
     incidents: Incidents
     courses: list[Course]
-    course: npt.NDArray[np.uint16]
+    course: npt.NDArray[np.unsignedinteger[Any]]
     """For each setting the place of its course."""
     warnings: npt.NDArray[np.uint16]
     """For each setting how many warnings are emitted."""
@@ -180,13 +180,14 @@ class Sweeper:
         events = list(play(steps))
         incidents = scan(steps, self.rules, self.basis.scope, followed)
         settings = len(self.grid.settings)
-        which, warned = np.zeros(settings, dtype=np.uint16), np.zeros(settings, dtype=np.uint16)
+        which, warned = np.zeros(settings, dtype=np.uint32), np.zeros(settings, dtype=np.uint16)
         courses: dict[Course, int] = {}
         for path, covered in self.courses(events, incidents):
             course = course_of(path, incidents)
             which[covered] = courses.setdefault(course, len(courses))
             self._warn(path, covered, warned)
-        return UnitAnswers(incidents, list(courses), which, warned)
+        smallest = np.min_scalar_type(len(courses))  # answers of all units are held at the same time
+        return UnitAnswers(incidents, list(courses), which.astype(smallest), warned)
 
     def _warn(self, path: Path, covered: npt.NDArray[np.intp], warned: npt.NDArray[np.uint16]) -> None:
         """Count the warnings along a path for the settings that it covers."""

@@ -275,10 +275,9 @@ def test_every_long_incident_counts_exactly_once_whatever_the_setting(
                     fate = judge.fate(profile, number, incident, stepped)
                     expected[place] += fate is not Fate.UNKNOWN_SPARED
                 if stepped.point is not None:
-                    # It steps in at a call of the incident, or at the one whose outcome ended it.
-                    orders = incident.evidence.orders
-                    assert orders[0] < stepped.point
-                    assert stepped.point in orders or stepped.point > orders[0]
+                    # The live guard against absent tools may have stepped in at the first attempt that is on record.
+                    first = stepped.by is Detector.UNKNOWN_TOOL_GUARD
+                    assert stepped.point >= incident.evidence.orders[0] + (not first)
     answers.judge(judge)
     values = answers.figures()
     kinds = ("caught", "missed", "false_blocks", "spared", "unknown_blocked", "not_reached")
