@@ -255,7 +255,7 @@ AXES: dict[str, tuple[Any, ...]] = {
 
 
 @pytest.mark.parametrize("name", RULESETS)
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(events=sessions(), scope=st.sampled_from(ScopeRule))
 def test_every_long_incident_counts_exactly_once_whatever_the_setting(
     name: str, events: list[SessionEvent], scope: ScopeRule

@@ -30,7 +30,7 @@ LOWEST = Setting(
 
 @pytest.mark.parametrize("mode", Mode)
 @pytest.mark.parametrize("name", RULESETS)
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(events=sessions(), scope=st.sampled_from(ScopeRule))
 def test_what_is_let_go_meets_no_threshold(
     name: str, mode: Mode, events: list[SessionEvent], scope: ScopeRule

@@ -32,7 +32,7 @@ def failure(*paths: str) -> LoopscanError:
     return caught.value
 
 
-@settings(max_examples=10)
+@settings(max_examples=6)
 @given(events=sessions(), scope=st.sampled_from(ScopeRule), agent=st.none() | st.text(max_size=3))
 def test_what_is_saved_is_what_is_read(
     tmp_path_factory: pytest.TempPathFactory, events: list[SessionEvent], scope: ScopeRule, agent: str | None
@@ -199,7 +199,7 @@ def test_nothing_of_the_content_is_in_the_file(tmp_path: Path) -> None:
     assert SECRET.encode() not in path.read_bytes() + plain.read_bytes()
 
 
-@settings(max_examples=10)
+@settings(max_examples=6)
 @given(secret=st.text("ghijklmnop", min_size=12, max_size=20))
 def test_no_text_of_arguments_results_or_prompts_is_in_the_steps(secret: str) -> None:
     told = Told().user()

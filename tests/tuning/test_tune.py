@@ -162,8 +162,8 @@ def test_where_loops_come_to_something_there_is_nothing_to_recommend() -> None:
 
 
 def test_where_every_block_is_as_likely_false_more_sessions_would_not_help() -> None:
-    told = [stuck(f"s{n}", 40, rules="2026.6") for n in range(15)]
-    told += [productive(f"p{n}", 45, rules="2026.6") for n in range(15)]
+    told = [stuck(f"s{n}", 24, rules="2026.6") for n in range(15)]
+    told += [productive(f"p{n}", 22, rules="2026.6") for n in range(15)]
     report = tuned(told, wishes=WHOLE)
     assert verdict(report.whole) == "too_many_false_blocks"
     assert report.whole.chosen.sessions_more is None
@@ -267,7 +267,7 @@ def test_agents_are_held_out_in_turn() -> None:
 
 @pytest.mark.parametrize("rules", ["2026.9", "latest"])
 def test_fixed_rulesets_are_decided_agent_by_agent(rules: str) -> None:
-    told = [stuck(f"good {n}", rules=rules, agent="good") for n in range(24)]
+    told = [stuck(f"good {n}", 24, rules=rules, agent="good") for n in range(24)]
     told += [productive(f"bad {n}", 25, rules=rules, agent="bad") for n in range(20)]
     told += [stuck(f"few {n}", rules=rules, agent="few") for n in range(3)]
     told += [Told(f"calm {n}", rules=rules, agent="calm").call().done() for n in range(3)]
