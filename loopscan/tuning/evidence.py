@@ -150,7 +150,7 @@ class Evidence:
     delivered: int
     """Another call delivered a message."""
     live: int
-    """The live engine stepped in."""
+    """The live engine stepped in while it went on, or before anything else came of it; -1: it did not."""
     end: End
     """How the run ended, or how the user stepped in, if nothing new was brought after the incident."""
     orders: tuple[int, ...]
@@ -191,7 +191,18 @@ def evidence_of(
         latest(activity.succeeded),
         latest(activity.wrote),
         latest(activity.delivered),
-        max(activity.live, default=-1),
+        _stepped_in(activity.live, orders, [*changes, *_others(activity.succeeded, signatures)]),
         end,
         tuple(orders),
     )
+
+
+def _others(things: Sequence[tuple[int, int]], signatures: Collection[int]) -> list[int]:
+    """Return the orders of what other calls than those with ``signatures`` brought."""
+    return [order for order, sign in things if sign not in signatures]
+
+
+def _stepped_in(live: Sequence[int], orders: Sequence[int], came: Sequence[int]) -> int:
+    """Return where the live engine stepped into a loop of the calls ``orders``; -1 if something came of it before."""
+    first = next((order for order in live if order >= orders[0]), -1)
+    return -1 if any(orders[-1] < order < first for order in came) else first

@@ -13,7 +13,7 @@ import numpy as np
 from loopscan.tuning.arrays import Ints
 from loopscan.tuning.chains import chains, leniency
 from loopscan.tuning.choice import Choice, Preferences, Reason, choose, choose_by_cost, pareto_front
-from loopscan.tuning.courses import METRIC, Judge
+from loopscan.tuning.courses import METRIC, Judge, as_recorded
 from loopscan.tuning.intervals import clopper_pearson_each, sessions_needed
 from loopscan.tuning.labels import Label
 from loopscan.tuning.profiles import LOWEST_THRESHOLD, SessionProfile
@@ -128,7 +128,11 @@ class Parts:
         return Preferences(self._changes, warnings, self._strictness)
 
     def _worth(self, totals: Totals) -> str:
-        return next((name for name in _WORTH if totals.metric(name).any()), _WORTH[-1])
+        """Return what savings are compared in: dollars only if they are known of all sessions with tokens."""
+        unpriced = any(each.profile.spent.tokens and not each.profile.spent.cost_usd for each in totals.risky)
+        dollars = self.judge.pricing is not as_recorded or not unpriced
+        worth = _WORTH if dollars else _WORTH[1:]
+        return next((name for name in worth if totals.metric(name).any()), worth[-1])
 
     def _choice(self, totals: Totals, share: float) -> Choice:
         saved = totals.metric(self._worth(totals))

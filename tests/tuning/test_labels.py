@@ -179,6 +179,12 @@ def test_what_follows_a_verdict_of_the_live_engine_is_not_on_record(kind: str) -
     assert seen(Told().call(times=8).verdict(kind).broke_off(), 0, 7) == [("unknown", "live_engine_stepped_in")] * 2
 
 
+def test_a_loop_that_came_to_something_is_judged_whatever_the_live_engine_did_later() -> None:
+    told = Told().call(times=8).call("read", "another", text("news"))
+    told.call("list", "dir", "files").verdict().broke_off()
+    assert seen(told, 5) == [("productive", "another_call_succeeded")]
+
+
 def test_a_warning_of_the_live_engine_changes_nothing() -> None:
     assert seen(Told().call(times=8).verdict("warning").broke_off(), 0) == [("stuck", "run_aborted")]
 
