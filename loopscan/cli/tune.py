@@ -131,7 +131,9 @@ def tune(
     format_: Annotated[
         str | None,
         typer.Option(
-            "--format", help="What goes to standard output: text, json, markdown, html or csv.", metavar="FORMAT"
+            "--format",
+            help="What goes to standard output: text, json, markdown, html, csv or parquet.",
+            metavar="FORMAT",
         ),
     ] = None,
     outputs: Outputs = None,
