@@ -33,7 +33,7 @@ _MANY_WARNINGS: Final = 10
 """Warnings per 1,000 calls that are worth a word."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Tally:
     """What one setting comes to."""
 

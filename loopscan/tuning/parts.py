@@ -192,9 +192,11 @@ class Parts:
             case Reason.FALSE_BLOCKS_TOO_FREQUENT if self.wishes.cost_ratio is not None:
                 return "every setting that would save something costs more in false blocks than stuck loops cost"
             case Reason.FALSE_BLOCKS_TOO_FREQUENT:
+                saving = totals.metric(self._worth(totals))[self.eligible] > 0
+                fewest = int(totals.false_sessions[self.eligible][saving].min())
                 return (
-                    f"every setting that would save something makes too many false blocks to promise {rate}: more "
-                    "sessions of this kind would not help"
+                    f"every setting that would save something makes a false block in {fewest} of {sessions} or more: "
+                    f"too many to promise {rate}, and more sessions like these would not help"
                 )
             case Reason.NOTHING_TO_SAVE:
                 return "nothing to save: no setting would have stepped into a loop that was stuck"

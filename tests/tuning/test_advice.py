@@ -133,6 +133,11 @@ def test_what_is_off_steps_into_nothing_and_what_it_would_step_into_is_said(enab
     assert second == "the detectors are off: enabled: true would step into 1 stuck, 1 productive, 0 unknown of them"
 
 
+def test_every_loop_counts_once_whatever_else_comes_to_the_same() -> None:
+    (first, *_) = advice(hung("a", 8), late("b", 9), late("c", 9))  # too short for all levers
+    assert first.startswith("3 loops of 5 calls or more: 1 stuck, 2 productive, 0 unknown. ")
+
+
 def test_labels_agree_with_what_is_stepped_into() -> None:
     # Seen from its fifth call nobody can judge this loop; where it is stepped in at, it ends by itself soon after.
     (first, *_) = advice(late("l", 24))
