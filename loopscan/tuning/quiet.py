@@ -31,6 +31,8 @@ class Limits:
     """The lowest count at which one of them emits a warning."""
     histories: tuple[int, ...]
     """Their history sizes, in ascending order."""
+    longest_guard: int
+    """The longest window of the post-compaction guard."""
 
     @classmethod
     def of(cls, settings: Iterable[Setting], rules: Ruleset) -> Limits:
@@ -43,7 +45,8 @@ class Limits:
             *(threshold for _, threshold in rules.poll_critical),
         )
         sizes = tuple(sorted({each.history_size for each in every}))
-        return cls(rules, lowest, max(warning, Warnings.BUCKET), sizes)
+        guard = max(each.guard_window for each in every)
+        return cls(rules, lowest, max(warning, Warnings.BUCKET), sizes, guard)
 
 
 @dataclass(slots=True)
