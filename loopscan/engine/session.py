@@ -173,6 +173,23 @@ class SessionEngine:
             state.run_id = run_id
         return state
 
+    def pass_over(self, key: str, messages: int, calls: int, recorded: int) -> None:
+        """Take in messages of a run of whose calls it is known that nothing depends on what they ask for.
+
+        Those that are ``recorded`` in the history differ from all other calls; no outcome is taken of any.
+        """
+        run = self.run(key)
+        if run.ended:
+            return
+        run.batch = None
+        run.unknown.reset()
+        if run.errors:
+            run.errors.reset()
+        first, run.calls, run.batches = run.calls, run.calls + calls, run.batches + messages
+        if self.policy.enabled:
+            for number in range(first, first + recorded):
+                self._history.append("", b"passed over %d" % number, self.scope_id(run), settled=True)
+
     # --- assistant messages
 
     def _turn(self, run: RunState, turn: Turn) -> list[Mark]:

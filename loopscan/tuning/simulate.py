@@ -24,7 +24,7 @@ from loopscan.tuning.profiles import LOWEST_THRESHOLD, Basis
 from loopscan.tuning.settings import Setting
 from loopscan.tuning.steps import PlayedBack
 from loopscan.tuning.watch import Watch
-from loopscan.tuning.window import Window
+from loopscan.tuning.window import Passed
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,21 +74,20 @@ class Path:
 
 
 def simulate(
-    events: Sequence[SessionEvent],
+    events: Sequence[SessionEvent | Passed],
     setting: Setting,
     rules: Ruleset,
     basis: Basis,
     incidents: Incidents | None = None,
     identifier: Identifier | None = None,
-    before: Window | None = None,
 ) -> Path:
     """Return the path of a unit, given by its events, under a setting.
 
     With the ``incidents`` of the unit, calls that meet one which was stepped into before are still blocked exactly
     where they would be, but which detector the mark names is left open: the path then stands for more settings, and
     :func:`~loopscan.tuning.courses.course_of` makes the same of it. Counts too low for any warning to be emitted are
-    not kept then. ``identifier`` may be shared among simulations. Where the events are a :class:`Window` of a run,
-    ``before`` says what came before them: calls and messages are numbered as in the whole run.
+    not kept then. ``identifier`` may be shared among simulations. Among the events may be what is passed
+    over of a run.
     """
     watch = Watch.of(setting.policy(rules))
     path = Path(watch, False, [], set(), [])
@@ -123,11 +122,11 @@ def simulate(
         identifier=identifier or PlayedBack(),
         judging=judging,
     )
-    if before is not None and events:
-        begun = engine.run(events[0].run or "")
-        begun.calls, begun.batches = before.calls, before.batches
     blocks = 0
     for event in events:
+        if isinstance(event, Passed):
+            engine.pass_over(event.run, event.messages, event.calls, event.recorded)
+            continue
         if not event.run:
             continue
         state = engine.run(event.run)

@@ -25,7 +25,7 @@ from loopscan.tuning.settings import Grid, Setting
 from loopscan.tuning.simulate import Path, simulate
 from loopscan.tuning.steps import PlayedBack, Step, play
 from loopscan.tuning.watch import Watch
-from loopscan.tuning.window import Window, window
+from loopscan.tuning.window import Passed, window
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -117,19 +117,18 @@ class Sweeper:
         return [self.session(profile) for profile in profiles]
 
     def courses(
-        self, events: Sequence[SessionEvent], incidents: Incidents | None = None, before: Window | None = None
+        self, events: Sequence[SessionEvent | Passed], incidents: Incidents | None = None
     ) -> Iterator[tuple[Path, npt.NDArray[np.intp]]]:
         """Yield the different courses of events of a unit, each with the settings that lead to it.
 
-        With the ``incidents`` of the unit there are fewer, and the events may be those of a window, ``before`` which
-        others came; see :func:`simulate`.
+        With the ``incidents`` of the unit there are fewer; see :func:`simulate`.
         """
         left = np.ones(len(self.grid.settings), dtype=bool)
         identifier = PlayedBack()
         while left.any():
             first = int(np.argmax(left))
             setting = self.grid.settings[first]
-            path = simulate(events, setting, self.rules, self.basis, incidents, identifier, before)
+            path = simulate(events, setting, self.rules, self.basis, incidents, identifier)
             covered = left & self._fitting(path.fits, setting)
             left &= ~covered
             yield path, np.flatnonzero(covered)
@@ -148,13 +147,13 @@ class Sweeper:
 
     def _unit(self, unit: UnitProfile, followed: frozenset[str]) -> UnitAnswers:
         steps = unit.read()
-        stretch = None
+        events: Sequence[SessionEvent | Passed] | None = None
         if self.basis.scope is ScopeRule.RUN and len(unit.runs) == 1:
             found = quiet(steps, self._limits)
             if found is not None:
                 return self._quiet_unit(steps, found, followed)
-            stretch = window(steps, self._limits)
-        return self.replayed(steps, followed, stretch)
+            events = window(steps, self._limits)
+        return self.replayed(steps, followed, events)
 
     def _quiet_unit(self, steps: Sequence[Step], found: Quiet, followed: frozenset[str]) -> UnitAnswers:
         """Return the answers for a unit in which no setting steps in."""
@@ -180,14 +179,16 @@ class Sweeper:
             warned = self._warned[table.tobytes()] = np.where(self._repeating, by_setting, np.uint16(0))
         return UnitAnswers(incidents, [course], self._none, warned)
 
-    def replayed(self, steps: Sequence[Step], followed: frozenset[str], stretch: Window | None = None) -> UnitAnswers:
-        """Return the answers for a unit by replaying it, or its window, one course of events after the other."""
-        events = list(play(steps if stretch is None else steps[stretch.start : stretch.stop]))
+    def replayed(
+        self, steps: Sequence[Step], followed: frozenset[str], events: Sequence[SessionEvent | Passed] | None = None
+    ) -> UnitAnswers:
+        """Return the answers for a unit by replaying it, or its ``events`` that matter, one course after the other."""
+        events = list(play(steps)) if events is None else events
         incidents = scan(steps, self.rules, self.basis.scope, followed)
         settings = len(self.grid.settings)
         which, warned = np.zeros(settings, dtype=np.uint32), np.zeros(settings, dtype=np.uint16)
         courses: dict[Course, int] = {}
-        for path, covered in self.courses(events, incidents, stretch):
+        for path, covered in self.courses(events, incidents):
             course = course_of(path, incidents)
             which[covered] = courses.setdefault(course, len(courses))
             self._warn(path, covered, warned)

@@ -1,13 +1,14 @@
-"""The stretch of a run in which anything can happen: the only one that has to be replayed for each setting.
+"""The part of a run that has to be replayed for each setting: the calls that any of them could step in at.
 
 One pass over the steps bounds every count of the detectors and guards from above, for all settings of a grid at once,
 and remembers from which message on the calls stand that it counts. Where a bound reaches the lowest threshold, the
-step is *loud*. The window goes from the first message that a loud count goes back to, up to the last loud step:
+call is *loud*. What a loud call's counts look back on is kept, the other messages are passed over
+(:meth:`SessionEngine.pass_over`): each of their calls takes its place in the history, different from all others. So
 
-- no setting steps in outside of it, and none has a warning to emit there;
-- inside, counts that reach a threshold are what they are in the whole run, since all that they count lies inside, and
-  what leaves the history depends on what comes after it alone. Other counts may be lower than in the whole run. That
-  makes no difference: they are below all thresholds in both.
+- no setting steps in at what is passed over, and none has a warning to emit there;
+- counts that reach a threshold are what they are in the whole run, since all that they count is kept;
+- other counts are at most what they are in the whole run: what is passed over ends whatever stands in a row, and of a
+  signature all calls between two that are kept are kept. So they are below all thresholds, as in the whole run.
 
 A bound has to hold whatever a setting blocks. Calls of a message that is not loud are *certain*: they are recorded
 under every setting, as long as the run goes on, and only they may end a streak here. A loud call may be missing from
@@ -16,23 +17,37 @@ the history, and what stands on both sides of it may then be neighbours.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from bisect import bisect_left, bisect_right
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from loopscan.events import SessionEvent
 from loopscan.tuning.quiet import Limits
-from loopscan.tuning.steps import FAILED, MODEL_FAILED, NO_PROGRESS, NOT_RUN, REJECTED, RETRY, STORED, VETO, Step
+from loopscan.tuning.steps import (
+    FAILED,
+    MODEL_FAILED,
+    NO_PROGRESS,
+    NOT_RUN,
+    REJECTED,
+    RETRY,
+    STORED,
+    VETO,
+    Step,
+    play,
+)
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
-    """A stretch of the steps of one run, and how many calls and messages came before it."""
+@dataclass(slots=True)
+class Passed:
+    """Messages that are passed over."""
 
-    start: int
-    stop: int
+    run: str
+    messages: int = 0
     calls: int = 0
-    batches: int = 0
+    recorded: int = 0
+    """How many of the calls are recorded in the history."""
 
 
 @dataclass(slots=True)
@@ -64,8 +79,8 @@ class _Asked:
 _ACROSS: Final = "exec"
 
 
-def window(steps: Sequence[Step], limits: Limits) -> Window | None:
-    """Return the window of the steps of a single run; ``None``: they have to be replayed as a whole.
+def window(steps: Sequence[Step], limits: Limits) -> list[SessionEvent | Passed] | None:
+    """Return what has to be replayed of the steps of a single run; ``None``: the whole of it.
 
     That is so where a message has more calls than the shortest history: some leave it before their outcomes come,
     which are then recorded anew, behind later calls. And where a message with calls was not stored.
@@ -74,16 +89,74 @@ def window(steps: Sequence[Step], limits: Limits) -> Window | None:
     for place, step in enumerate(steps):
         if not listening.step(place, step):
             return None
-    if listening.last < 0:
-        return Window(0, 0)
-    return Window(listening.first, listening.last + 1, *listening.numbers(steps))
+    return _cut(steps, listening)
+
+
+def _cut(steps: Sequence[Step], heard: _Listening) -> list[SessionEvent | Passed]:
+    """Return the events of what is kept, and what is passed over between them, up to the last loud step."""
+    kept = _kept(steps, heard)
+    found: list[SessionEvent | Passed] = []
+    going: Passed | None = None
+    begun = keeps = False
+    for place, step in enumerate(steps[: heard.last + 1]):
+        if step[0] == "t" and place not in kept and step[8]:
+            if going is None:
+                going = Passed(step[1])
+                found.append(going)
+            going.messages += 1
+            going.calls += len(step[8])
+            if begun:  # what comes first pushes nothing out of the history
+                going.recorded += sum(heard.reaches(call) for call in step[8])
+            keeps = False
+        elif step[0] != "r" or keeps:
+            found += play((step,))
+            if step[0] == "t" and (step[8] or step[9]):
+                begun, going = True, None
+                keeps |= bool(step[4] & STORED)
+    return found
+
+
+def _kept(steps: Sequence[Step], heard: _Listening) -> set[int]:
+    """Return the places of the messages that are kept."""
+    kept: set[int] = set()
+    reach: dict[int, tuple[int, int]] = {}
+    """The first and the last kept call of each signature."""
+    left: list[int] = [place for place, step in enumerate(steps[: heard.last + 1]) if step[0] == "t" and step[9]]
+    for first, last in heard.spans:
+        left += (place for place in range(first, last + 1) if steps[place][0] == "t" and steps[place][8])
+
+    def extend(sign: int, first: int, last: int) -> None:
+        before = reach.get(sign)
+        low, high = (first, last) if before is None else (min(first, before[0]), max(last, before[1]))
+        if before != (low, high):
+            reach[sign] = low, high
+            places = heard.places[sign]
+            left.extend(at for at in places[bisect_left(places, low) : bisect_right(places, high)] if at not in kept)
+
+    for sign, (first, last) in heard.signs.items():
+        extend(sign, first, last)
+    while left:
+        place = left.pop()
+        if place not in kept:
+            kept.add(place)
+            for call in steps[place][8]:
+                if heard.reaches(call):
+                    extend(call[1], place, place)
+    return kept
 
 
 class _Listening:
     """Goes through the steps of one run."""
 
     def __init__(self, limits: Limits) -> None:
-        self.first, self.last = 1 << 62, -1
+        self.last = -1
+        """The place of the last loud step."""
+        self.spans: list[tuple[int, int]] = []
+        """The places between which loud steps look back on every message, both included."""
+        self.signs: dict[int, tuple[int, int]] = {}
+        """The same for calls of one signature."""
+        self.places: dict[int, list[int]] = {}
+        """The messages in which each signature reached the detectors."""
         self._limits, self._rules, self._lowest = limits, limits.rules, limits.lowest
         self._place = 0
         """Of the step that is looked at."""
@@ -98,7 +171,6 @@ class _Listening:
         """The outcome of the newest call of a signature, if it is certain."""
         self._tail: deque[tuple[int, int, bool]] = deque()
         """The newest calls that may alternate, once loud ones are left out: signature, place, certain."""
-        self._in_tail: Counter[int] = Counter()
         self._failing, self._failure = _Bound(), -1
         """The newest ``exec`` calls that may have failed alike, and the newest failure; -1: it is not certain."""
         self._churn, self._tool = _Bound(), ""
@@ -113,15 +185,6 @@ class _Listening:
         """How many calls are certain."""
         self._armed = 0
         """At most so many outcomes the guard that a compaction arms looks at."""
-
-    def numbers(self, steps: Sequence[Step]) -> tuple[int, int]:
-        """Return how many calls and messages come before the window."""
-        calls = batches = 0
-        for step in steps[: self.first]:
-            if step[0] == "t" and step[4] & STORED and (step[8] or step[9]):
-                calls += len(step[8]) + sum(position is not None for *_, position, _ in step[9])
-                batches += 1
-        return calls, batches
 
     def step(self, place: int, step: Step) -> bool:
         """Take in the next step; say whether it can be told what is loud."""
@@ -146,7 +209,14 @@ class _Listening:
         return True
 
     def _loud(self, start: int) -> None:
-        self.first, self.last = min(self.first, start), self._place
+        """Note that the step is loud, and looks back on all messages from ``start`` on."""
+        self.last = self._place
+        self.spans.append((start, self._place))
+
+    def _loud_call(self, sign: int, start: int) -> None:
+        """Note that the step is loud, and looks back on the calls of a signature from ``start`` on."""
+        self.last = self._place
+        self.signs[sign] = (min(start, self.signs.get(sign, (start, 0))[0]), self._place)
 
     # --- messages
 
@@ -175,53 +245,62 @@ class _Listening:
         ahead: list[int] = []
         loud: list[bool] = []
         for call in calls:
-            loud.append(self._reaches(call) and self._is_loud(call, ahead))
-            if self._reaches(call):
+            loud.append(self.reaches(call) and self._is_loud(call, ahead))
+            if self.reaches(call):
                 ahead.append(call[1])
         whole = self._rules.batch_admission and any(loud)
         for call, itself in zip(calls, loud, strict=True):
-            if self._reaches(call):
+            if self.reaches(call):
                 self._asked.append(self._propose(call, certain=not (whole or itself)))
             else:
                 self._asked.append(None)
 
-    def _reaches(self, call: Step) -> bool:
+    def reaches(self, call: Step) -> bool:
         """Whether a call reached the detectors."""
         return call[3] != NOT_RUN and (call[3] != REJECTED or self._rules.record_rejections)
 
     def _is_loud(self, call: Step, ahead: Sequence[int]) -> bool:
         """Say whether a count of a call may reach a threshold, ``ahead`` being the signatures asked for before it."""
-        loud, start = False, self._place
-        for least, bound in self._bounds(call, len(ahead), ahead.count(call[1])):
-            if bound.count >= self._lowest:
-                start = min(start, bound.start)
-            loud |= bound.count >= least
-        if loud:
-            # Its newest outcome tells warnings apart: so that has to be known, too.
-            own = self._own.get(call[1])
-            self._loud(min(start, own.start) if own else start)
-        return loud
-
-    def _bounds(self, call: Step, ahead: int, alike: int) -> Iterator[tuple[int, _Bound]]:
-        """Yield what the detectors may count for a call, each with the count from which on it matters."""
-        tool, sign, poll, _ = call
-        lowest, warned = self._lowest, self._limits.least_warning
+        sign, alike = call[1], ahead.count(call[1])
         held = self._still_held(sign)
         recent = len(held) + alike
-        if not poll:
-            yield warned, _Bound(recent, held[0][1] if held else self._place)
         own = self._own.get(sign) or _Bound(0, self._place)
-        yield lowest, _Bound(min(own.count + alike, recent), own.start)
-        # Of the two signatures that alternate every second call is this one.
-        swings = min(len(self._tail) + ahead + 1, 2 * (self._in_tail[sign] + alike + 1))
-        yield lowest, _Bound(swings, self._tail[0][1] if self._tail else self._place)
+        repeats = not call[2] and recent >= self._limits.least_warning
+        stuck = min(own.count + alike, recent) >= self._lowest
+        rows = list(self._in_a_row(call, len(ahead), alike))
+        if not (repeats or stuck or any(bound.count >= least for least, bound in rows)):
+            return False
+        # Its newest outcome tells warnings apart: so that has to be known, too.
+        self._loud_call(sign, min(own.start, held[0][1]) if repeats and held else own.start)
+        for _, bound in rows:
+            if bound.count >= self._lowest:
+                self._loud(bound.start)
+        return True
+
+    def _in_a_row(self, call: Step, ahead: int, alike: int) -> Iterator[tuple[int, _Bound]]:
+        """Yield what may stand in a row before a call, each with the count from which on it matters."""
+        tool, sign = call[:2]
+        yield self._lowest, self._swings(sign, ahead, alike)
         if tool == _ACROSS and self._failing.count:
-            yield lowest, _Bound(self._failing.count + ahead, self._failing.start)
+            yield self._lowest, _Bound(self._failing.count + ahead, self._failing.start)
         if tool in self._unknown_tools:
-            yield lowest, self._unknown
+            yield self._lowest, self._unknown
         if self._tool in ("", tool):
             # Churn is warned of, no more: below the first bucket it can do no more than hide another warning.
-            yield warned, self._churn
+            yield self._limits.least_warning, self._churn
+
+    def _swings(self, sign: int, ahead: int, alike: int) -> _Bound:
+        """Return how many calls may alternate: those back to the second certain signature besides this one."""
+        other, calls, start = None, 0, self._place
+        for newer, place, certain in reversed(self._tail):
+            if certain and newer != sign:
+                if other not in (None, newer):
+                    break
+                other = newer
+            calls, start = calls + 1, place
+            alike += newer == sign
+        # Of the two signatures that alternate every second call is this one.
+        return _Bound(min(calls + ahead + 1, 2 * (alike + 1)), start)
 
     def _still_held(self, sign: int) -> Sequence[tuple[int, int]]:
         """Return the calls of a signature that the longest history may still hold."""
@@ -249,6 +328,7 @@ class _Listening:
             if tool == _ACROSS:  # vetoes count among failures
                 self._failing.add(self._place)
                 self._failure = -1
+        self.places.setdefault(sign, []).append(self._place)
         self._held.setdefault(sign, deque()).append((self._certain, self._place))
         return _Asked(tool, sign, certain, fate == REJECTED)
 
@@ -256,7 +336,6 @@ class _Listening:
         """Take in a call; three certain ones in a row that do not alternate end whatever alternated before."""
         tail = self._tail
         tail.append((sign, self._place, certain))
-        self._in_tail[sign] += 1
         keep = len(tail)
         if certain and keep >= 2 and tail[-2][2]:
             if tail[-2][0] == sign:
@@ -264,7 +343,7 @@ class _Listening:
             elif keep >= 3 and tail[-3][2] and tail[-3][0] != sign:
                 keep = 2
         while len(tail) > keep:
-            self._in_tail[tail.popleft()[0]] -= 1
+            tail.popleft()
 
     # --- outcomes
 
