@@ -182,7 +182,7 @@ class Sweeper:
     def replayed(
         self, steps: Sequence[Step], followed: frozenset[str], events: Sequence[SessionEvent | Passed] | None = None
     ) -> UnitAnswers:
-        """Return the answers for a unit by replaying it, or its ``events`` that matter, one course after the other."""
+        """Return the answers for a unit by replaying it, or those of its ``events`` that matter, once a course."""
         events = list(play(steps)) if events is None else events
         incidents = scan(steps, self.rules, self.basis.scope, followed)
         settings = len(self.grid.settings)
