@@ -19,6 +19,13 @@ class ScopeRule(StrEnum):
     SESSION = "session"
 
 
+class By(StrEnum):
+    """What thresholds may be chosen for apart."""
+
+    AGENT = "agent"
+    MODEL = "model"
+
+
 class Arm(StrEnum):
     """When an in-run compaction arms the post-compaction guard."""
 

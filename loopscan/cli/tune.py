@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -19,27 +20,24 @@ from loopscan.cli.options import (
     MaxExpanded,
     MaxLine,
     Outputs,
-    RulesetName,
     Settings,
     SkipErrors,
     parse_size,
     parse_tool_map,
 )
 from loopscan.cli.terminal import INTERRUPTED, NO_INPUT, nothing_found, progress_of, quiet_stdout, say
-from loopscan.modes import Arm, ScopeRule
+from loopscan.modes import Arm, By, ScopeRule
 
 if TYPE_CHECKING:
     from loopscan.replayer import Plan
     from loopscan.report import SourceReport
     from loopscan.tuning.report import TuningReport
-    from loopscan.tuning.tune import Gathered
 
 
-class By(StrEnum):
-    """What thresholds may be chosen for apart."""
-
-    AGENT = "agent"
-    MODEL = "model"
+#: The lowest rate that can be asked for, and the distance of the highest from 1.
+_LEAST: Final = 1e-6
+_MOST_COST: Final = 1e6
+_SHARE: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,12})?)(%?)")
 
 
 def tune(
@@ -50,7 +48,10 @@ def tune(
             metavar="PATHS...",
         ),
     ] = None,
-    ruleset: RulesetName = "latest",
+    ruleset: Annotated[
+        str | None,
+        typer.Option(help="2026.6, 2026.9 or latest (the default, or that of profiles).", metavar="NAME"),
+    ] = None,
     config: ConfigFile = None,
     no_config: Annotated[
         bool,
@@ -155,7 +156,7 @@ def tune(
         from loopscan.configfile import parse_settings
         from loopscan.errors import UsageError
         from loopscan.replayer import plan
-        from loopscan.reports.base import TUNE_FORMATS, Options, asked_for, prepare, write_all
+        from loopscan.reports.base import TUNE_FORMATS, Options, Target, asked_for, prepare, write_all
         from loopscan.tuning.given import read_labels
         from loopscan.tuning.parts import Wishes
         from loopscan.tuning.prices import read_prices
@@ -163,15 +164,14 @@ def tune(
         from loopscan.tuning.settings import tried_axes
         from loopscan.tuning.store import SUFFIX
         from loopscan.tuning.store import write as write_profiles
-        from loopscan.tuning.tune import By as Apart
-        from loopscan.tuning.tune import gather, tune
+        from loopscan.tuning.tune import add_files, basis_of_files, gather, tune
 
         if not paths:
             raise UsageError("name transcripts, folders or profiles to tune by")
         ready = prepare(asked_for(format_, outputs or ()), TUNE_FORMATS)
         share, by_agent = parse_holdout(holdout)
-        if cost_ratio is not None and not 0 <= cost_ratio < float("inf"):
-            raise UsageError(f"--cost-ratio must be a number of missed sessions, 0 or more, not {cost_ratio}")
+        if cost_ratio is not None and not 0 <= cost_ratio <= _MOST_COST:
+            raise UsageError(f"--cost-ratio must be a number of missed sessions, from 0 to 1000000, not {cost_ratio}")
         wishes = Wishes(
             parse_rate("--max-false-block", max_false_block),
             parse_rate("--confidence", confidence),
@@ -186,12 +186,16 @@ def tune(
             export_format(export_incidents)
         if profiles_out is not None and not profiles_out.endswith(SUFFIX):
             raise UsageError(f"--profiles-out {profiles_out}: the name must end in {SUFFIX}")
+        if write is not None and config is None and Path(write).is_file():
+            config = Path(write)  # what is written to is what is in force
         stored = [path for path in paths if path.endswith(SUFFIX) and "://" not in path]
+        sources = [path for path in paths if path not in stored]
+        made = basis_of_files(stored) if ruleset is None and not sources else None
         planned = plan(
-            [path for path in paths if path not in stored],
+            sources,
             config=config,
             agent=agent,
-            ruleset=ruleset,
+            ruleset=ruleset or (made.ruleset if made is not None else "latest"),
             overrides=parse_settings(settings or ()),
             mode="observe",
             scope=scope.value,
@@ -206,21 +210,23 @@ def tune(
         )
         with progress_of("reading", done, shown=not quiet) as progress:
             gathered = gather(planned, jobs=jobs, progress=progress, debug=debug)
-        unread = add_stored(gathered, stored)
+        unread = add_files(gathered, stored)
         if profiles_out is not None:
             write_profiles(profiles_out, gathered.basis, gathered.profiles)
         report = tune(
             gathered,
             planned.options,
             tried=tried or (),
-            by=Apart(by.value) if by is not None else None,
+            by=by,
             wishes=wishes,
             prices=priced,
             labels=given,
             jobs=jobs,
         )
         code = exit_code(report, unread, skip_errors=skip_errors, allow_empty=allow_empty)
-        for line in remarks(report, planned, unread, code, input_format):
+        for line in remarks(
+            report, planned, unread, code, input_format=input_format, text=ready[0].target == Target("text")
+        ):
             say(line)
         if export_incidents is not None:
             export(export_incidents, report.incidents)
@@ -240,13 +246,16 @@ def parse_rate(option: str, text: str) -> float:
     """Return a rate between 0 and 1, given as ``5%`` or ``0.05``; raises :class:`UsageError` for what is none."""
     from loopscan.errors import UsageError
 
-    try:
-        rate = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except ValueError:
-        rate = 0.0
-    if not 0 < rate < 1:
-        raise UsageError(f"{option} must be a rate such as 5% or 0.05, above 0 and below 100%, not {text!r}")
+    rate = _share(text)
+    if rate is None or not _LEAST <= rate <= 1 - _LEAST:
+        raise UsageError(f"{option} must be a rate such as 5% or 0.05, from 0.0001% to 99.9999%, not {text!r}")
     return rate
+
+
+def _share(text: str) -> float | None:
+    """Return a share that is written as a number or a percentage; ``None`` for what is neither."""
+    found = _SHARE.fullmatch(text)
+    return float(found[1]) / (100 if found[2] else 1) if found else None
 
 
 def parse_holdout(text: str) -> tuple[float, bool]:
@@ -255,32 +264,10 @@ def parse_holdout(text: str) -> tuple[float, bool]:
 
     if text == "agent":
         return 0.0, True
-    try:
-        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except ValueError:
-        share = -1.0
-    if not 0 <= share < 1:
+    share = _share(text)
+    if share is None or share >= 1:
         raise UsageError(f"--holdout must be a share such as 0.3, 0 for none, or agent, not {text!r}")
     return share, False
-
-
-def add_stored(gathered: Gathered, stored: list[str]) -> list[str]:
-    """Add the profiles of files, and return what is wrong with those that cannot be read."""
-    from loopscan.errors import InputError
-    from loopscan.tuning.store import read
-
-    wrong: list[str] = []
-    good: list[str] = []
-    for path in stored:
-        try:
-            read([path])
-        except InputError as error:
-            wrong.append(str(error))
-        else:
-            good.append(path)
-    if good:
-        gathered.add(read(good))
-    return wrong
 
 
 def exit_code(report: TuningReport, unread: list[str], *, skip_errors: bool, allow_empty: bool) -> int:
@@ -292,8 +279,10 @@ def exit_code(report: TuningReport, unread: list[str], *, skip_errors: bool, all
     return NO_INPUT if not report.whole.sessions and not allow_empty else 0
 
 
-def remarks(report: TuningReport, planned: Plan, unread: list[str], code: int, input_format: str | None) -> list[str]:
-    """Return what is to be said beside the report, a line each."""
+def remarks(
+    report: TuningReport, planned: Plan, unread: list[str], code: int, *, input_format: str | None, text: bool
+) -> list[str]:
+    """Return what is to be said beside the report, a line each; ``text``: the report itself shows its notes."""
     from loopscan.report import complaints
 
     failures = [*complaints(report.sources, report.skipped), *unread]

@@ -23,9 +23,12 @@ from loopscan.tuning.settings import Setting, answerable
 from loopscan.tuning.simulate import Path, simulate
 from loopscan.tuning.steps import play
 from loopscan.tuning.watch import COUNTS, EXACT, SWITCHES
+from loopscan.tuning.wording import counted
 
-#: Sessions without a false block that it takes to promise no more than 5 % of them, at 95 % confidence.
-PROMISE_NEEDS: Final = 59
+#: Sessions without a false block that it takes to promise no more than 5 % of them, at 95 % confidence: where one of
+#: many settings is chosen (the first of several chains), and where only one is there to be judged.
+PROMISE_NEEDS: Final = 72
+ONE_NEEDS: Final = 59
 _CRITICAL: Final = (15, 20, 25, 30, 40, 60)
 _BREAKER: Final = (40, 60, 100)
 _HISTORY: Final = (20, 15)
@@ -101,17 +104,17 @@ class Adviser:
     def add(self, profile: SessionProfile) -> None:
         """Take in one session."""
         self._calls += profile.spent.calls
-        latest = profile.runs - 1
-        followed = frozenset(run for run, number in profile.run_numbers.items() if number < latest)
         judged = False
         for number, unit in enumerate(profile.units):
             steps = unit.read()
-            incidents = scan(steps, self._rules, self._basis.scope, followed)
+            incidents = scan(steps, self._rules, self._basis.scope, profile.followed)
             long = [each for each in incidents.incidents if each.evidence.length >= LOWEST_THRESHOLD]
+            numbers = {each.number for each in long}
+            judged |= any(self._judge.judged(profile, number, each) for each in long)
             for path, tallies in self._paths(list(play(steps))):
                 stepped = course_of(path, incidents).stepped
                 for incident, one in zip(incidents.incidents, stepped, strict=True):
-                    if one.point is not None or incident in long:
+                    if one.point is not None or incident.number in numbers:
                         fate = self._judge.fate(profile, number, incident, one)
                         for tally in tallies:
                             tally.fates[fate] += 1
@@ -121,7 +124,6 @@ class Adviser:
                         point = earliest(incident) if point is None else point
                         label = self._judge.label_at(profile, number, incident, point).label
                         self._labels[label] += 1
-                        judged |= label is not Label.UNKNOWN
         self._judged += judged
 
     def _paths(self, events: Sequence[SessionEvent]) -> Iterator[tuple[Path, list[_Tally]]]:
@@ -142,17 +144,20 @@ class Adviser:
         """How many loops there were that some setting could step into."""
         return self._labels.total()
 
-    def lines(self) -> list[str]:
-        """Return one to three lines; none where nothing repeats."""
+    def lines(self, *, pointing: bool = True) -> list[str]:
+        """Return one to three lines; none where nothing repeats. ``pointing``: say what ``loopscan tune`` adds."""
         loops = self.loops
         if not loops:
             return []
         found = [self._evidence(loops)]
         found += self._lever()
-        if self._judged < PROMISE_NEEDS:
+        needed = PROMISE_NEEDS if self._rules.configurable else ONE_NEEDS
+        if not pointing:
+            return found
+        if self._judged < needed:
             found.append(
-                f"too little to promise anything: {_counted(self._judged, 'session')} with such loops can be judged, "
-                f"and {PROMISE_NEEDS} are the fewest; loopscan tune tells what is known"
+                f"too little to promise anything: {counted(self._judged, 'session')} with such loops can be judged, "
+                f"and {needed} are the fewest; loopscan tune tells what is known"
             )
         elif len(found) == 1:
             found.append("loopscan tune tells which thresholds the record supports, and what they would save")
@@ -164,7 +169,7 @@ class Adviser:
         stepped = [f"{now[fate]} {label.value}" for label, fate in STEPPED_IN.items() if now[fate]]
         words = " and ".join([", ".join(stepped[:-1]), stepped[-1]] if len(stepped) > 1 else stepped) or "none"
         return (
-            f"{_counted(loops, 'loop')} of {LOWEST_THRESHOLD} calls or more: {labels}. "
+            f"{counted(loops, 'loop')} of {LOWEST_THRESHOLD} calls or more: {labels}. "
             f"These settings step into {words} of them"
         )
 
@@ -179,6 +184,8 @@ class Adviser:
                 "most of what they step into cannot be judged: label it (loopscan tune --export-incidents, --labels)"
             ]
         if false and not self._rules.configurable:
+            if not caught and unknown:
+                return ["what they step into besides cannot be judged: label it (loopscan tune --export-incidents)"]
             if not caught:
                 return ["enabled: false would spare the productive ones, and nothing stuck would be missed"]
             return [
@@ -215,15 +222,17 @@ def _fits(path: Path, setting: Setting, other: Setting) -> bool:
     return setting.enabled is other.enabled and all(path.fits(name, int(getattr(other, name))) for name in names)
 
 
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def advise(
-    profiles: Iterable[SessionProfile], rules: Ruleset, basis: Basis, in_force: Setting, judge: Judge | None = None
+    profiles: Iterable[SessionProfile],
+    rules: Ruleset,
+    basis: Basis,
+    in_force: Setting,
+    judge: Judge | None = None,
+    *,
+    pointing: bool = True,
 ) -> list[str]:
-    """Return what the sessions advise, in one to three lines."""
+    """Return what the sessions advise, in one to three lines; see :meth:`Adviser.lines`."""
     adviser = Adviser(rules, basis, in_force, judge)
     for profile in profiles:
         adviser.add(profile)
-    return adviser.lines()
+    return adviser.lines(pointing=pointing)

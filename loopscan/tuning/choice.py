@@ -67,7 +67,7 @@ def choose(promise: Promise, saved: Floats, preferences: Preferences) -> Choice:
     index = int(best(promise.passed, saved, promise.false_blocks, preferences))
     if index >= 0:
         return Choice(index, Reason.RECOMMENDED)
-    if not promise.at_risk:
+    if promise.at_risk.size and not promise.at_risk.any():
         return Choice(None, Reason.NO_INCIDENTS)
     return _refused(promise, saved)
 
@@ -142,23 +142,41 @@ def pareto_front(false_blocks: Ints, saved: Floats) -> Ints:
 def _refused(promise: Promise, saved: Floats) -> Choice:
     """Say why nothing is let through that saves something.
 
-    A chain would have had to pass up to the first setting in it that saves something. The worst count on the way
-    says how many sessions that takes, and whether more of them could help: not if even so many false blocks would be
-    rare at the highest rate.
+    With fewer sessions than the promise takes without any false block, that is the reason, whatever they tell. A
+    chain would have had to pass up to the first setting in it that saves something. The counts on the way say how
+    many sessions that takes, and whether more of them could help: not if even so many false blocks would be rare at
+    the highest rate.
     """
-    needed = []
+    demand = promise.demand
+    ways: list[tuple[int, int]] = []
+    easiest = max((demand.level(chain) for chain in demand.chains), default=1.0)
+    enough = not demand.chains or promise.at_risk.max(initial=0) >= sessions_needed(0, demand.max_rate, easiest)
     saving = False
-    for chain in promise.demand.chains:
+    for chain in demand.chains:
         useful = next((place for place, each in enumerate(chain.candidates) if saved[each] > 0), None)
-        if useful is not None:
-            saving = True
-            worst = max(int(promise.false_blocks[each]) for each in chain.candidates[: useful + 1])
-            fewer = tails(worst - 1, promise.at_risk, promise.demand.max_rate) if worst else 0.0
-            if 1 - float(fewer) > 1 - promise.demand.confidence:
-                needed.append(sessions_needed(worst, promise.demand.max_rate, promise.demand.level(chain)))
-    if needed:
-        return Choice(None, Reason.TOO_FEW_SESSIONS, min(needed), min(needed) - promise.at_risk)
+        if useful is None:
+            continue
+        saving = True
+        prefix = chain.candidates[: useful + 1]
+        unlikely = (1 - demand.confidence) / (len(prefix) * len(demand.chains))
+        if enough and any(_as_many(promise, each) <= unlikely for each in prefix):
+            continue
+        needed = [
+            sessions_needed(int(promise.false_blocks[each]), demand.max_rate, demand.level(chain)) for each in prefix
+        ]
+        missing = [each - int(promise.at_risk[place]) for each, place in zip(needed, prefix, strict=True)]
+        ways.append((max(missing), max(needed)))
+    if ways:
+        more, needed_in_all = min(ways)
+        return Choice(None, Reason.TOO_FEW_SESSIONS, needed_in_all, more)
     return Choice(None, Reason.FALSE_BLOCKS_TOO_FREQUENT if saving else Reason.NOTHING_TO_SAVE)
+
+
+def _as_many(promise: Promise, setting: int) -> float:
+    """Return how likely as many false blocks as a setting makes, or more, would be at the highest rate."""
+    count = int(promise.false_blocks[setting])
+    fewer = tails(count - 1, int(promise.at_risk[setting]), promise.demand.max_rate) if count else 0.0
+    return 1 - float(fewer)
 
 
 def _first(left: Bools) -> Ints:

@@ -12,6 +12,7 @@ from loopscan.tuning.incidents import LOOPS, At, Incident, Incidents, Loop
 from loopscan.tuning.labels import Label, Labelled, label
 from loopscan.tuning.profiles import LOWEST_THRESHOLD, SessionProfile
 from loopscan.tuning.simulate import ALWAYS_ON, Path
+from loopscan.tuning.spending import Pricing, Spending
 
 #: What is counted for a setting, in this order; the saved ones are upper bounds, of stuck incidents alone.
 METRICS: Final = (
@@ -36,8 +37,6 @@ METRICS: Final = (
 )
 METRIC: Final = {name: place for place, name in enumerate(METRICS)}
 
-#: Returns the dollars that a response cost, from its model and its usage as recorded.
-Pricing = Callable[[str | None, Sequence[float]], float]
 #: Returns the label that a person gave an incident of a session, ``None`` for none.
 Given = Callable[[SessionProfile, int, Incident], Label | None]
 
@@ -113,6 +112,16 @@ class Judge:
         given = self.given(profile, unit, incident)
         return label(incident.evidence, point) if given is None else Labelled(given, "given")
 
+    def judged(self, profile: SessionProfile, unit: int, incident: Incident) -> bool:
+        """Say whether an incident of five calls or more can be judged from anywhere.
+
+        Seen from between its fifth call and its last it is productive only if it is from one of the two.
+        """
+        if incident.evidence.length < LOWEST_THRESHOLD:
+            return False
+        points = (incident.evidence.orders[LOWEST_THRESHOLD - 1], incident.evidence.last)
+        return any(self.label_at(profile, unit, incident, point).label is not Label.UNKNOWN for point in points)
+
     def fate(self, profile: SessionProfile, unit: int, incident: Incident, stepped: Stepped) -> Fate:
         """Return how an incident fares."""
         if stepped.point is not None:
@@ -121,10 +130,13 @@ class Judge:
             return Fate.NOT_REACHED
         return _LET_BE[self.label_at(profile, unit, incident, incident.evidence.last).label]
 
-    def figures(self, profile: SessionProfile, unit: int, incidents: Incidents, course: Course) -> list[float]:
+    def figures(
+        self, profile: SessionProfile, unit: int, incidents: Incidents, course: Course, spending: Spending
+    ) -> list[float]:
         """Return the :data:`METRICS` of a course of events, warnings left out.
 
-        Incidents too short for any setting count only if they are stepped into.
+        Incidents too short for any setting count only if they are stepped into. What is saved of a stuck one goes to
+        the end of its run, since nothing new came after it, or to where the user stepped in.
         """
         figures = [0.0] * len(METRICS)
         saved: dict[str, list[tuple[int, int]]] = {}
@@ -136,26 +148,16 @@ class Judge:
                 figures[METRIC[_COUNTED_AS[fate]]] += 1
             if fate is Fate.CAUGHT and stepped.point is not None:
                 figures[METRIC["lead"]] += incident.evidence.remaining(stepped.point)
-                saved.setdefault(incident.run, []).append((stepped.point, incident.evidence.last))
+                saved.setdefault(incident.run, []).append((stepped.point, incident.evidence.until))
         figures[METRIC["interventions"]] = course.interventions
         for run, spans in saved.items():
-            for first, last in _union(spans):
-                self._save(figures, incidents, run, first, last)
+            for first, until in _union(spans):
+                spent = spending.since(run, first, until)
+                start = METRIC["saved_calls"]
+                values = (spent.calls, spent.responses, *spent.tokens, spent.usd, spent.seconds)
+                for place, value in enumerate(values, start):
+                    figures[place] += value
         return figures
-
-    def _save(self, figures: list[float], incidents: Incidents, run: str, first: int, last: int) -> None:
-        responses, seconds = incidents.activity[run].between(first, last)
-        figures[METRIC["saved_calls"]] += sum(
-            first <= at.order <= last for (owner, _), at in incidents.calls.items() if owner == run
-        )
-        figures[METRIC["saved_responses"]] += len(responses)
-        figures[METRIC["saved_seconds"]] += seconds
-        start = METRIC["saved_input"]
-        for response in responses:
-            if response.usage is not None:
-                for place, tokens in enumerate(response.usage[:5]):
-                    figures[start + place] += tokens
-                figures[METRIC["saved_usd"]] += self.pricing(response.model, response.usage)
 
 
 def course_of(path: Path, incidents: Incidents) -> Course:

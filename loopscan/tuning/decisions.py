@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from loopscan.tuning.intervals import clopper_pearson_each, sessions_needed
+from loopscan.tuning.intervals import lower_bounds, sessions_needed, upper_bounds
 from loopscan.tuning.report import Decision, Part
+from loopscan.tuning.wording import percent
 
 Changes = dict[str, bool | int | None]
 
@@ -41,11 +42,12 @@ def decide_enabled(part: Part, *, max_false_block: float, confidence: float) -> 
     ``part.in_force`` is judged with the detectors on. One setting is tested: at ``confidence``, exactly.
     """
     on = part.in_force.figures
-    rate, sure = f"{max_false_block:.0%}", f"{confidence:.0%}"
+    rate, sure = percent(max_false_block), percent(confidence)
     seen = f"{on.caught} stuck caught, false blocks in {on.false_sessions} of {on.at_risk} sessions"
     if not on.at_risk:
         return Decision(part.name, {}, "leave it as it is: no loop that it would step into can be judged")
-    low, high = clopper_pearson_each([on.false_sessions], on.at_risk, 1 - 2 * (1 - confidence))
+    high = upper_bounds([on.false_sessions], on.at_risk, 1 - confidence)
+    low = lower_bounds([on.false_sessions], on.at_risk, 1 - confidence)
     if float(high[0]) <= max_false_block:
         if not on.caught:
             return Decision(part.name, {}, f"leave it as it is: it would step into nothing that is stuck ({seen})")
@@ -56,5 +58,7 @@ def decide_enabled(part: Part, *, max_false_block: float, confidence: float) -> 
         return Decision(part.name, {"enabled": False}, f"more than {rate} false blocks at {sure} confidence ({seen})")
     needed = sessions_needed(on.false_sessions, max_false_block, 1 - confidence)
     return Decision(
-        part.name, {}, f"leave it as it is: {on.at_risk} at risk do not tell, {needed} like these would ({seen})"
+        part.name,
+        {},
+        f"leave it as it is: {on.at_risk} at risk do not tell, {needed} with no further one would ({seen})",
     )

@@ -43,7 +43,7 @@ _STOPS = (
 
 
 #: An order that no call has.
-_NEVER: Final = 1 << 62
+NEVER: Final = 1 << 62
 
 
 @dataclass(slots=True)
@@ -67,6 +67,8 @@ class Activity:
     """Orders of calls and when their outcomes came."""
     succeeded: list[tuple[int, int]] = field(default_factory=list)
     """Orders and signatures of calls that brought something new: a success that the run had not seen."""
+    good: set[int] = field(default_factory=set)
+    """Orders of all calls that succeeded."""
     wrote: list[tuple[int, int]] = field(default_factory=list)
     delivered: list[tuple[int, int]] = field(default_factory=list)
     steered: list[int] = field(default_factory=list)
@@ -75,7 +77,10 @@ class Activity:
     stop: str | None = None
     failed: bool = False
     ending: Ending | None = None
+    closed: float | None = None
+    """When it ended."""
     _seen: set[tuple[int, int | None]] = field(default_factory=set)
+    _brought: Brought | None = None
 
     def response(self, response: Response, stop: str | None, *, failed: bool) -> None:
         """Take in a message of the model."""
@@ -88,6 +93,7 @@ class Activity:
             self.times.append((order, time))
         if not flags & SUCCEEDED:
             return
+        self.good.add(order)
         if (signature, identity) not in self._seen:
             self._seen.add((signature, identity))
             self.succeeded.append((order, signature))
@@ -105,9 +111,9 @@ class Activity:
         """Take in that the live engine stepped in before the call ``order``."""
         self.live.append(order)
 
-    def ended(self, ending: int) -> None:
+    def ended(self, ending: int, time: float | None) -> None:
         """Take in the end of the run."""
-        self.ending = tuple(Ending)[ending]
+        self.ending, self.closed = tuple(Ending)[ending], time
 
     def end(self, *, followed: bool) -> End:
         """Return how the run ended; ``followed``: another one came after it."""
@@ -121,15 +127,25 @@ class Activity:
             return End.FAILED
         return End.USER if followed and self.ending is not None else End.OPEN
 
-    def between(self, first: int, last: int) -> tuple[list[Response], float]:
-        """Return the responses after the one that asked for call ``first``, to that of ``last``; and the seconds."""
-        orders = [response.order for response in self.responses]
-        asked = bisect_right(orders, first)
-        found = self.responses[asked : bisect_right(orders, last)]
-        start = self.responses[asked - 1].time if asked else None
-        known = bisect_right([order for order, _ in self.times], last)
-        end = max((time for _, time in self.times[:known]), default=None)
-        return found, max(0.0, end - start) if start is not None and end is not None else 0.0
+    @property
+    def brought(self) -> Brought:
+        """What calls brought that was new, ready to be searched once the run is read."""
+        if self._brought is None or len(self._brought.orders) != len(self.succeeded):
+            self._brought = Brought(sorted(self.succeeded))
+        return self._brought
+
+
+class Brought:
+    """Successes by the order of their calls."""
+
+    def __init__(self, things: Sequence[tuple[int, int]]) -> None:
+        self.orders = [order for order, _ in things]
+        self._signatures = [sign for _, sign in things]
+
+    def between(self, after: int, before: int, signatures: Collection[int]) -> bool:
+        """Say whether another call than those with ``signatures`` brought something between two orders."""
+        places = range(bisect_right(self.orders, after), bisect_left(self.orders, before))
+        return any(self._signatures[place] not in signatures for place in places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +169,12 @@ class Evidence:
     """The live engine stepped in while it went on, or before anything else came of it; -1: it did not."""
     end: End
     """How the run ended, or how the user stepped in, if nothing new was brought after the incident."""
+    until: int
+    """Where the user stepped into the run after it; :data:`NEVER` if nobody did before the run's end."""
     orders: tuple[int, ...]
     """Of all its calls."""
+    failing: bool = False
+    """None of its calls succeeded."""
 
     def remaining(self, point: int) -> int:
         """Return how many of its calls are at or after a point."""
@@ -174,11 +194,11 @@ def evidence_of(
     What comes after the user stepped into the loop is the user's doing: it is no evidence.
     """
     last = orders[-1]
-    others = [order for order, sign in activity.succeeded if sign not in signatures]
-    end, until = activity.end(followed=followed), _NEVER
-    steered = next((order for order in activity.steered if order > last), None)
-    if steered is not None and not any(last < order < steered for order in others):
-        end, until = End.USER, steered
+    brought = activity.brought
+    end, until = activity.end(followed=followed), NEVER
+    at = bisect_right(activity.steered, last)
+    if at < len(activity.steered) and not brought.between(last, activity.steered[at], signatures):
+        end, until = End.USER, activity.steered[at]
 
     def latest(things: Sequence[tuple[int, int]]) -> int:
         return next((order for order, sign in reversed(things) if order < until and sign not in signatures), -1)
@@ -191,18 +211,21 @@ def evidence_of(
         latest(activity.succeeded),
         latest(activity.wrote),
         latest(activity.delivered),
-        _stepped_in(activity.live, orders, [*changes, *_others(activity.succeeded, signatures)]),
+        _stepped_in(orders, signatures, changes, activity),
         end,
+        until,
         tuple(orders),
+        not any(order in activity.good for order in orders),
     )
 
 
-def _others(things: Sequence[tuple[int, int]], signatures: Collection[int]) -> list[int]:
-    """Return the orders of what other calls than those with ``signatures`` brought."""
-    return [order for order, sign in things if sign not in signatures]
-
-
-def _stepped_in(live: Sequence[int], orders: Sequence[int], came: Sequence[int]) -> int:
-    """Return where the live engine stepped into a loop of the calls ``orders``; -1 if something came of it before."""
-    first = next((order for order in live if order >= orders[0]), -1)
-    return -1 if any(orders[-1] < order < first for order in came) else first
+def _stepped_in(
+    orders: Sequence[int], signatures: Collection[int], changes: Sequence[int], activity: Activity
+) -> int:
+    """Return where the live engine stepped into a loop; -1 if it did not, or something came of the loop before."""
+    at = bisect_left(activity.live, orders[0])
+    if at == len(activity.live):
+        return -1
+    first, last = activity.live[at], orders[-1]
+    came = any(last < order < first for order in changes) or activity.brought.between(last, first, signatures)
+    return -1 if came else first

@@ -16,6 +16,7 @@ from loopscan.errors import UsageError
 from loopscan.sanitize import clean
 from loopscan.tuning.incidents import Incident
 from loopscan.tuning.labels import Label
+from loopscan.tuning.parquet import read_frame
 from loopscan.tuning.profiles import SessionProfile
 
 #: What a cell may begin with that a spreadsheet takes for a formula.
@@ -105,11 +106,9 @@ def _plain(value: object) -> str:
 
 def _parquet_rows(shown: str, data: bytes) -> Iterator[tuple[int, Mapping[str, object]]]:
     """Yield each row with its number."""
-    import polars as pl
-
     try:
-        frame = pl.read_parquet(data)
-    except pl.exceptions.PolarsError as error:
+        frame = read_frame(data)
+    except ValueError as error:
         raise UsageError(f"--labels {shown}: is no complete parquet file") from error
     _needs_label(shown, frame.columns)
     yield from enumerate(frame.select(name for name in COLUMNS if name in frame.columns).to_dicts(), 1)

@@ -8,7 +8,6 @@ it counts, even where it is the very call whose outcome ends it.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -102,10 +101,6 @@ class Incident:
     calls: list[At]
     """In order."""
     evidence: Evidence
-
-    def remaining(self, order: int) -> int:
-        """Return how many of its calls are at or after a place in the unit's order: the lead time in calls."""
-        return len(self.calls) - bisect_left([at.order for at in self.calls], order)
 
 
 @dataclass(slots=True)
@@ -202,7 +197,7 @@ class _Scan:
                 self._stopped(run, step, activity)
             case "e":
                 self._asked.pop(run, None)
-                activity.ended(step[4])
+                activity.ended(step[4], step[3])
             case "v" if step[4] != "warning":
                 activity.live_verdict(self._order)
             case _:

@@ -21,7 +21,7 @@ def fraction(value: float, name: str) -> float:
     return value
 
 
-def tails(successes: ArrayLike, trials: int, rate: float) -> Floats:
+def tails(successes: ArrayLike, trials: int | Ints, rate: float) -> Floats:
     """Return, for each number of successes f, how likely f or fewer are in so many trials: P(Bin(trials, rate) <= f).
 
     UsageError where f is below 0 or above the trials.
@@ -32,7 +32,7 @@ def tails(successes: ArrayLike, trials: int, rate: float) -> Floats:
     return np.where(counts == trials, 1.0, tail)
 
 
-def upper_bounds(successes: ArrayLike, trials: int, level: float | Floats) -> Floats:
+def upper_bounds(successes: ArrayLike, trials: int | Ints, level: float | Floats) -> Floats:
     """Return, for each number of successes, the one-sided exact upper bound of the rate, at one level or one each.
 
     It is the rate at which so few successes are just as likely as ``level``: the rate is higher in no more than that
@@ -52,7 +52,7 @@ def clopper_pearson(successes: int, trials: int, confidence: float = 0.95) -> tu
     return float(low), float(high)
 
 
-def clopper_pearson_each(successes: ArrayLike, trials: int, confidence: float = 0.95) -> tuple[Floats, Floats]:
+def clopper_pearson_each(successes: ArrayLike, trials: int | Ints, confidence: float = 0.95) -> tuple[Floats, Floats]:
     """Return the exact two-sided interval of each rate, the lower ends and the upper ends.
 
     Each of them is right in the share ``confidence`` of all samples by itself, not all of them together.
@@ -61,6 +61,12 @@ def clopper_pearson_each(successes: ArrayLike, trials: int, confidence: float = 
     counts = _counts(successes, trials)
     # The lower end is what is left of the upper end of the failures' rate.
     return 1 - upper_bounds(trials - counts, trials, side), upper_bounds(counts, trials, side)
+
+
+def lower_bounds(successes: ArrayLike, trials: int | Ints, level: float) -> Floats:
+    """Return the one-sided exact lower bound of each rate: what :func:`upper_bounds` leaves of the failures' rate."""
+    counts = _counts(successes, trials)
+    return 1 - upper_bounds(trials - counts, trials, level)
 
 
 def most_allowed(trials: int, max_rate: float, level: float) -> int:
@@ -97,8 +103,8 @@ def sessions_needed(false_blocks: int, max_rate: float, delta: float) -> int:
     return high
 
 
-def _counts(successes: ArrayLike, trials: int) -> Ints:
+def _counts(successes: ArrayLike, trials: int | Ints) -> Ints:
     counts = np.asarray(successes, dtype=np.int64)
-    if counts.size and (counts.min() < 0 or counts.max() > trials):
+    if np.any(counts < 0) or np.any(counts > trials):
         raise UsageError(f"counts must lie between 0 and {trials}, the number of trials")
     return counts

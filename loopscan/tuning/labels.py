@@ -34,8 +34,8 @@ def outcome_changed(seen: Evidence, point: int) -> bool:
 
 
 def another_call_succeeded(seen: Evidence, point: int) -> bool:
-    """Another call succeeded with an outcome that the run had not seen."""
-    return seen.succeeded >= point
+    """Another call succeeded with something new, after the loop if that was of failing calls."""
+    return seen.succeeded >= point and (seen.went_on or not seen.failing)
 
 
 def file_written(seen: Evidence, point: int) -> bool:
@@ -49,8 +49,8 @@ def message_delivered(seen: Evidence, point: int) -> bool:
 
 
 def ended_by_itself(seen: Evidence, point: int) -> bool:
-    """The loop ended within five calls, and the model finished its work."""
-    return seen.end is End.COMPLETED and seen.remaining(point) <= FEW
+    """The loop, which was not of failing calls, ended within five calls, and the model finished its work."""
+    return seen.end is End.COMPLETED and seen.remaining(point) <= FEW and not seen.failing
 
 
 def run_aborted(seen: Evidence, point: int) -> bool:

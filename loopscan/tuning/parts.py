@@ -13,9 +13,10 @@ import numpy as np
 from loopscan.tuning.arrays import Ints
 from loopscan.tuning.chains import chains, leniency
 from loopscan.tuning.choice import Choice, Preferences, Reason, choose, choose_by_cost, pareto_front
-from loopscan.tuning.courses import METRIC, Judge, as_recorded
-from loopscan.tuning.intervals import clopper_pearson_each, sessions_needed
+from loopscan.tuning.courses import METRIC, Judge
+from loopscan.tuning.intervals import clopper_pearson_each, lower_bounds, sessions_needed
 from loopscan.tuning.labels import Label
+from loopscan.tuning.prices import Prices
 from loopscan.tuning.profiles import LOWEST_THRESHOLD, SessionProfile
 from loopscan.tuning.promise import Chain, Demand, Promise, promised
 from loopscan.tuning.report import Candidate, Chosen, Figures, HeldOut, Part, Savings, Stability, Verdict
@@ -24,6 +25,7 @@ from loopscan.tuning.settings import Grid, Setting
 from loopscan.tuning.stability import stability, stability_by_cost
 from loopscan.tuning.sweep import SessionAnswers
 from loopscan.tuning.totals import Totals
+from loopscan.tuning.wording import counted, percent
 
 #: What is saved is compared in the first of these that anything is known of.
 _WORTH: Final = ("saved_usd", "saved_tokens", "saved_calls")
@@ -59,8 +61,14 @@ class Sessions:
 class Parts:
     """Makes :class:`Part` of sessions: the grid, what is in force and what is wished for are the same for all."""
 
-    def __init__(self, grid: Grid, in_force: Setting, judge: Judge, wishes: Wishes) -> None:
-        """Prepare; ``grid`` has what is in force, and the same with the detectors off."""
+    def __init__(
+        self, grid: Grid, in_force: Setting, judge: Judge, wishes: Wishes, written: Setting | None = None
+    ) -> None:
+        """Prepare; ``grid`` has what is in force, and the same with the detectors off.
+
+        ``written`` is what is really in force, where ``in_force`` only stands for it: changes are told against that.
+        """
+        self.written = written or in_force
         self.grid, self.in_force, self.judge, self.wishes = grid, in_force, judge, wishes
         self._now, self._off = grid.number(in_force), grid.number(replace(in_force, enabled=False))
         self.chains = chains(grid, in_force)
@@ -71,7 +79,7 @@ class Parts:
         strictness = np.empty(len(order), dtype=np.int64)
         strictness[order] = np.arange(len(order))
         self._strictness = strictness
-        self._changes = np.array([len(setting.changes(in_force)) for setting in grid.settings], dtype=np.int64)
+        self._changes = np.array([len(setting.changes(self.written)) for setting in grid.settings], dtype=np.int64)
 
     def part(self, name: str | None, sessions: Sessions, *, share: float = 1.0) -> Part:
         """Return what there is to say of some sessions; ``share`` is the part of the error their choice may use."""
@@ -82,8 +90,9 @@ class Parts:
         candidates = self._candidates(everything, totals, share)
         held_out: list[HeldOut] = []
         if newer.profiles:
-            words = f"the newest {self.wishes.holdout:.0%} of the sessions"
+            words = f"the newest {percent(self.wishes.holdout)} of the sessions"
             held_out.append(self._held_out(words, chosen, totals, rest))
+            chosen = self._contradicted(chosen, held_out[0])
         if self.wishes.by_agent and name is None:
             held_out += self._by_agent(sessions, share)
         started = [profile.started for profile in sessions.profiles if profile.started is not None]
@@ -106,6 +115,20 @@ class Parts:
             (),
         )
 
+    def _contradicted(self, chosen: Chosen, held: HeldOut) -> Chosen:
+        """Return the choice, or that there is none if the held-out sessions are surely against it."""
+        after = held.after
+        if chosen.candidate is None or chosen.by_cost or after is None or not after.at_risk:
+            return chosen
+        least = lower_bounds([after.false_sessions], after.at_risk, 1 - self.wishes.confidence)
+        if float(least[0]) <= self.wishes.max_false_block:
+            return chosen
+        reason = (
+            f"what the older sessions speak for makes a false block in {after.false_sessions} of {after.at_risk} "
+            f"sessions of {held.name}: they are not alike, and nothing can be promised"
+        )
+        return replace(chosen, verdict=Verdict.CONTRADICTED, candidate=None, reason=reason)
+
     def _totals(self, sessions: Sessions) -> Totals:
         return Totals(sessions.answers, sessions.profiles, len(self.grid.settings))
 
@@ -121,7 +144,7 @@ class Parts:
         return Demand(tuple(self.chains if within is None else within), self.wishes.max_false_block, confidence)
 
     def _promise(self, totals: Totals, share: float) -> Promise:
-        return promised(totals.false_sessions, totals.at_risk, self._demand(share))
+        return promised(totals.false_sessions, totals.told, self._demand(share))
 
     def _preferences(self, totals: Totals) -> Preferences:
         warnings = totals.metric("warnings").astype(np.int64)
@@ -129,9 +152,12 @@ class Parts:
 
     def _worth(self, totals: Totals) -> str:
         """Return what savings are compared in: dollars only if they are known of all sessions with tokens."""
-        unpriced = any(each.profile.spent.tokens and not each.profile.spent.cost_usd for each in totals.risky)
-        dollars = self.judge.pricing is not as_recorded or not unpriced
-        worth = _WORTH if dollars else _WORTH[1:]
+        pricing = self.judge.pricing
+        if isinstance(pricing, Prices):
+            unpriced = bool(pricing.unpriced)
+        else:
+            unpriced = any(each.profile.spent.tokens and not each.profile.spent.cost_usd for each in totals.risky)
+        worth = _WORTH[1:] if unpriced else _WORTH
         return next((name for name in worth if totals.metric(name).any()), worth[-1])
 
     def _choice(self, totals: Totals, share: float) -> Choice:
@@ -159,7 +185,7 @@ class Parts:
         if needed is None and self.wishes.cost_ratio is None and self.chains:
             needed = sessions_needed(0, demand.max_rate, demand.level(self.chains[0]))
         if choice.more and totals.at_risk:
-            more = math.ceil(choice.more * len(totals.profiles) / totals.at_risk)
+            more = math.ceil(choice.more * len(totals.profiles) / (totals.at_risk * (1 - self.wishes.holdout)))
         return Chosen(
             _VERDICTS[choice.reason],
             candidate,
@@ -170,8 +196,8 @@ class Parts:
         )
 
     def _reason(self, choice: Choice, totals: Totals, needed: int | None, more: int | None) -> str:
-        rate, confidence = f"{self.wishes.max_false_block:.0%}", f"{self.wishes.confidence:.0%}"
-        sessions = _counted(totals.at_risk, "session")
+        rate, confidence = percent(self.wishes.max_false_block), percent(self.wishes.confidence)
+        sessions = counted(totals.at_risk, "session")
         match choice.reason:
             case Reason.RECOMMENDED if self.wishes.cost_ratio is not None:
                 return (
@@ -184,10 +210,14 @@ class Parts:
                     f"that allows for having chosen among many ({sessions} can be judged)"
                 )
             case Reason.TOO_FEW_SESSIONS:
-                takes = f", which takes some {_counted(more, 'more session')} like these" if more else ""
+                takes = (
+                    f": some {counted(more, 'more session')} like these, without a further false block"
+                    if more
+                    else ""
+                )
                 return (
                     f"too few sessions: {sessions} can be judged, and to promise no more than {rate} false blocks at "
-                    f"{confidence} confidence {needed} are needed{takes}"
+                    f"{confidence} confidence {needed} have to tell{takes}"
                 )
             case Reason.FALSE_BLOCKS_TOO_FREQUENT if self.wishes.cost_ratio is not None:
                 return "every setting that would save something costs more in false blocks than stuck loops cost"
@@ -196,7 +226,7 @@ class Parts:
                 fewest = int(totals.false_sessions[self.eligible][saving].min())
                 return (
                     f"every setting that would save something makes a false block in {fewest} of {sessions} or more: "
-                    f"too many to promise {rate}, and more sessions like these would not help"
+                    f"too many to promise {rate}, and more sessions like these would hardly help"
                 )
             case Reason.NOTHING_TO_SAVE:
                 return "nothing to save: no setting would have stepped into a loop that was stuck"
@@ -219,7 +249,7 @@ class Parts:
             number,
             setting,
             same,
-            setting.changes(self.in_force),
+            setting.changes(self.written),
             self.figures(totals, number),
             front,
             passes,
@@ -230,7 +260,7 @@ class Parts:
     def figures(self, totals: Totals, number: int) -> Figures:
         """Return what one setting comes to."""
         values = {name: float(totals.figures[number, place]) for name, place in METRIC.items()}
-        false, at_risk, caught = int(totals.false_sessions[number]), totals.at_risk, int(values["caught"])
+        false, at_risk, caught = int(totals.false_sessions[number]), int(totals.told[number]), int(values["caught"])
         low, high = clopper_pearson_each([false], at_risk, self.wishes.confidence)
         return Figures(
             caught,
@@ -285,8 +315,8 @@ class Parts:
                 replace(
                     candidate,
                     passes=bool(promise.passed[number]) and totals.at_risk > 0,
-                    p_value=float(promise.p_values[number]) if totals.at_risk else None,
-                    upper_bound=float(promise.bounds[number]) if totals.at_risk else None,
+                    p_value=float(promise.p_values[number]) if totals.at_risk and eligible[number] else None,
+                    upper_bound=float(promise.bounds[number]) if totals.at_risk and eligible[number] else None,
                 )
             )
         return sorted(found, key=lambda each: (each.setting.enabled is True, leniency(each.setting), each.number))
@@ -333,7 +363,8 @@ class Parts:
         saved = totals.by_session(self._worth(totals), only)
         if self.wishes.cost_ratio is None:
             within = [Chain(tuple(index[each] for each in chain.candidates), chain.share) for chain in self.chains]
-            redrawn = stability(false, saved, self._demand(share, within), preferences, rounds)
+            untold = ~false & (totals.by_session("unknown_blocked", only) > 0)
+            redrawn = stability(false, saved, self._demand(share, within), preferences, rounds, untold=untold)
         else:
             missed = totals.by_session("missed", only) > 0
             stuck = totals.by_session("missed", np.array([self._off]))[:, 0] > 0
@@ -359,7 +390,3 @@ _VERDICTS: Final = {
     Reason.NOTHING_TO_SAVE: Verdict.NOTHING_TO_SAVE,
     Reason.NO_INCIDENTS: Verdict.NO_INCIDENTS,
 }
-
-
-def _counted(number: int | None, noun: str) -> str:
-    return f"{number or 0:,} {noun}{'' if number == 1 else 's'}"

@@ -8,7 +8,6 @@ go; of the others the steps are kept (:mod:`loopscan.tuning.steps`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Final
@@ -48,6 +47,12 @@ class Basis:
     ruleset: str
     scope: ScopeRule = ScopeRule.RUN
     arm: Arm = Arm.AUTO
+    tool_map: tuple[tuple[str, str], ...] = ()
+    """Tools that were judged as others, over what the readers declare."""
+
+    def __str__(self) -> str:
+        renamed = "".join(f", {tool} as {name}" for tool, name in self.tool_map)
+        return f"ruleset {self.ruleset}, scope {self.scope.value}, arm {self.arm.value}{renamed}"
 
 
 @dataclass(slots=True)
@@ -108,6 +113,11 @@ class SessionProfile:
     units: tuple[UnitProfile, ...]
     torn: int = 0
     """Runs that went on after their steps had been let go: what repeats across the gap is not seen."""
+
+    @property
+    def followed(self) -> frozenset[str]:
+        """The runs in ``units`` after which others came."""
+        return frozenset(run for run, number in self.run_numbers.items() if number < self.runs - 1)
 
 
 @dataclass(slots=True)
@@ -270,10 +280,3 @@ def _note(unit: _Unit, step: Step) -> None:
                 unit.note("unknown", unknown)
         case _:
             pass
-
-
-def units_of(sessions: Iterable[SessionProfile]) -> Iterator[tuple[SessionProfile, UnitProfile]]:
-    """Yield every unit with its session."""
-    for session in sessions:
-        for unit in session.units:
-            yield session, unit

@@ -110,8 +110,8 @@ class Promise:
     """What became of each setting; arrays have one entry a setting."""
 
     demand: Demand
-    at_risk: int
-    """How many sessions could have had a false block."""
+    at_risk: Ints
+    """How many sessions tell whether the setting blocks falsely; the same for all unless it was said otherwise."""
     false_blocks: Ints
     """Sessions at risk in which the setting blocks falsely."""
     passed: Bools
@@ -126,8 +126,11 @@ class Promise:
     """Where each chain stopped; None for a chain that passed to its end."""
 
 
-def promised(false_blocks: Ints, at_risk: int, demand: Demand) -> Promise:
+def promised(false_blocks: Ints, at_risk: int | Ints, demand: Demand) -> Promise:
     """Return which settings the promise is made for, from the sessions with a false block of each setting.
+
+    ``at_risk`` is how many sessions there are in all, or for each setting how many tell something of it: those are
+    another sample for each, and each test is exact for its own.
 
     UsageError where a count is below 0 or above ``at_risk``, or a chain names a setting that has no count.
     """
@@ -140,7 +143,7 @@ def promised(false_blocks: Ints, at_risk: int, demand: Demand) -> Promise:
     levels[levels == 0] = 1 - demand.confidence
     return Promise(
         demand,
-        at_risk,
+        np.broadcast_to(np.asarray(at_risk, dtype=np.int64), false_blocks.shape),
         false_blocks,
         passed,
         p_values,
@@ -149,30 +152,35 @@ def promised(false_blocks: Ints, at_risk: int, demand: Demand) -> Promise:
     )
 
 
-def passing(false_blocks: Ints, at_risk: int, demand: Demand) -> Bools:
+def passing(false_blocks: Ints, at_risk: int | Ints, demand: Demand) -> Bools:
     """Return which settings pass, for any number of corpora at once.
 
-    ``false_blocks`` is ... x settings, of corpora with ``at_risk`` sessions each; so is what is returned. UsageError
-    as for ``promised``.
+    ``false_blocks`` is ... x settings, of corpora with ``at_risk`` sessions each, or as many for each corpus and
+    setting; what is returned is shaped like it. UsageError as for ``promised``.
     """
-    if false_blocks.size and (false_blocks.min() < 0 or false_blocks.max() > at_risk):
+    if np.any(false_blocks < 0) or np.any(false_blocks > at_risk):
         raise UsageError(f"false blocks must be counted in sessions at risk, of which there are {at_risk}")
     passed = np.zeros(false_blocks.shape, dtype=np.bool_)
     for chain in demand.chains:
         places = list(chain.candidates)
         if any(not 0 <= place < false_blocks.shape[-1] for place in places):
             raise UsageError("a chain names a setting that there are no counts of")
-        allowed = most_allowed(at_risk, demand.max_rate, demand.level(chain))
-        passed[..., places] |= np.logical_and.accumulate(false_blocks[..., places] <= allowed, axis=-1)
+        some = false_blocks[..., places]
+        if isinstance(at_risk, int):
+            passes = some <= most_allowed(at_risk, demand.max_rate, demand.level(chain))
+        else:
+            trials = np.broadcast_to(at_risk, false_blocks.shape)[..., places]
+            passes = tails(some, trials, demand.max_rate) <= demand.level(chain)
+        passed[..., places] |= np.logical_and.accumulate(passes, axis=-1)
     return passed
 
 
-def _stop(number: int, false_blocks: Ints, at_risk: int, demand: Demand) -> Stop | None:
+def _stop(number: int, false_blocks: Ints, at_risk: int | Ints, demand: Demand) -> Stop | None:
     chain = demand.chains[number]
-    allowed = most_allowed(at_risk, demand.max_rate, demand.level(chain))
+    trials = np.broadcast_to(at_risk, false_blocks.shape)
     for candidate in chain.candidates:
-        count = int(false_blocks[candidate])
-        if count > allowed:
+        count, sessions = int(false_blocks[candidate]), int(trials[candidate])
+        if count > most_allowed(sessions, demand.max_rate, demand.level(chain)):
             needed = sessions_needed(count, demand.max_rate, demand.level(chain))
-            return Stop(number, candidate, count, needed, needed - at_risk)
+            return Stop(number, candidate, count, needed, needed - sessions)
     return None

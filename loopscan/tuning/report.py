@@ -57,7 +57,8 @@ class Figures:
     lead: float | None
     """Calls from the step in to the end of the incident: the mean over those that are caught."""
     at_risk: int
-    """Sessions that can be judged: some setting of the sweep steps into them where a label is known."""
+    """Sessions that tell whether the setting makes a false block: those with a loop that can be judged, but for those
+    in which all that it steps into is unknown."""
     false_sessions: int
     """Those of them in which the setting makes a false block."""
     false_rate: float | None
@@ -96,6 +97,8 @@ class Verdict(StrEnum):
     TOO_MANY_FALSE_BLOCKS = "too_many_false_blocks"
     NOTHING_TO_SAVE = "nothing_to_save"
     NO_INCIDENTS = "no_incidents"
+    CONTRADICTED = "contradicted"
+    """The held-out sessions are surely against what the others speak for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ of changes nothing that follows, so that warnings are answered afterwards, from 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from loopscan.engine.detectors import Counts, Verdict, Warnings, block, warning
@@ -166,11 +166,6 @@ def block_again(counts: Counts, policy: Policy) -> Verdict | None:
         return None
     detector = Detector.KNOWN_POLL_NO_PROGRESS if poll else Detector.GENERIC_REPEAT
     return Verdict(detector, Level.CRITICAL, counts.stuck, 0, (detector, signature, counts.outcome))
-
-
-def critical(marks: Iterable[Mark]) -> list[Mark]:
-    """Return the marks that step in."""
-    return [mark for mark in marks if mark.kind is not Kind.GUARD_ARMED and mark.kind is not Kind.WARNING]
 
 
 #: The guard that no setting changes.

@@ -44,10 +44,12 @@ def stability(
     preferences: Preferences,
     rounds: int = ROUNDS,
     seed: int = 1,
+    untold: Bools | None = None,
 ) -> Stability:
     """Return how often ``choose`` picks each setting when the sessions at risk are redrawn, the same for each seed.
 
-    ``false_blocks`` and ``saved`` are sessions at risk x settings. What settles ties is not redrawn, apart from the
+    ``false_blocks`` and ``saved`` are sessions at risk x settings, and so is ``untold``: the sessions that tell
+    nothing of a setting. What settles ties is not redrawn, apart from the
     false blocks. UsageError as for ``promised``.
     """
     sessions, settings = false_blocks.shape
@@ -55,7 +57,8 @@ def stability(
         return Stability(0, np.zeros(settings, dtype=np.int64), 0)
     weights = redraws(sessions, rounds, seed)
     counts = _counted(weights, false_blocks)
-    return _tally(best(passing(counts, sessions, demand), sums(weights, saved), counts, preferences), settings)
+    at_risk = sessions if untold is None else sessions - _counted(weights, untold)
+    return _tally(best(passing(counts, at_risk, demand), sums(weights, saved), counts, preferences), settings)
 
 
 def stability_by_cost(

@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import orjson
+import xxhash
 
 from loopscan.errors import InputError, UsageError
 from loopscan.modes import Arm, ScopeRule
 from loopscan.rulesets import ruleset
 from loopscan.sanitize import clean
+from loopscan.tuning.parquet import read_frame
 from loopscan.tuning.profiles import Basis, SessionProfile, Spent, UnitProfile
 from loopscan.tuning.steps import LENGTHS
 from loopscan.wholefile import whole_file
@@ -32,7 +34,7 @@ class Stored:
     basis: Basis
     sessions: list[SessionProfile]
     repeated: int = 0
-    """Sessions that several files hold alike; each counts once."""
+    """Sessions that were left out, since another file has them."""
 
 
 def _schema() -> dict[str, Any]:
@@ -40,7 +42,8 @@ def _schema() -> dict[str, Any]:
     import polars as pl
 
     return {
-        **dict.fromkeys(("schema", "ruleset", "scope", "arm", "source", "session", "agent", "model"), pl.String),
+        **dict.fromkeys(("schema", "ruleset", "scope", "arm", "tool_map"), pl.String),
+        **dict.fromkeys(("source", "session", "agent", "model"), pl.String),
         "started": pl.Float64,
         "ended": pl.Float64,
         "runs": pl.Int64,
@@ -49,6 +52,7 @@ def _schema() -> dict[str, Any]:
         "run_numbers": pl.String,
         "units": pl.List(pl.String),
         "unit_runs": pl.List(pl.List(pl.String)),
+        "digest": pl.String,
     }
 
 
@@ -62,6 +66,7 @@ def write(path: str, basis: Basis, sessions: Iterable[SessionProfile]) -> None:
             "ruleset": basis.ruleset,
             "scope": basis.scope.value,
             "arm": basis.arm.value,
+            "tool_map": orjson.dumps(basis.tool_map).decode(),
             **{name: getattr(each, name) for name in ("source", "session", "agent", "model")},
             "started": each.started,
             "ended": each.ended,
@@ -74,6 +79,8 @@ def write(path: str, basis: Basis, sessions: Iterable[SessionProfile]) -> None:
         }
         for each in sessions
     ]
+    for row in rows:
+        row["digest"] = _digest(row)
     schema = _schema()
     frame = pl.DataFrame(rows or {name: [] for name in schema}, schema=schema)
     with whole_file(path) as out:
@@ -83,47 +90,67 @@ def write(path: str, basis: Basis, sessions: Iterable[SessionProfile]) -> None:
 def read(paths: Sequence[str]) -> Stored:
     """Return the profiles of several files together, as one pass over all their sources would have made them.
 
-    A session that several files hold alike counts once. Raises :class:`InputError` for what is no file of profiles,
-    and :class:`UsageError` for profiles that were not made alike.
+    See :func:`together` for sessions that several files hold. Raises :class:`InputError` for what is no file of
+    profiles, and :class:`UsageError` for profiles that were not made alike.
     """
     basis: Basis | None = None
     first = ""
-    sessions: list[SessionProfile] = []
-    seen: set[tuple[object, ...]] = set()
-    repeated = 0
+    groups: list[list[SessionProfile]] = []
     for path in paths:
         found, made = _read_one(path)
         if found is not None and basis is not None and found != basis:
             raise UsageError(
-                f"{clean(path)} ({_told(found)}) and {clean(first)} ({_told(basis)}) cannot be put together: "
-                "make them with the same options"
+                f"{clean(path)} ({clean(str(found))}) and {clean(first)} ({clean(str(basis))}) cannot be put "
+                "together: make them with the same options"
             )
         if basis is None and found is not None:
             basis, first = found, path
-        earlier = frozenset(seen)
-        for session in made:
-            key = (session.session, session.agent, session.started, session.ended, session.units, *_spent(session))
-            if key in earlier:
-                repeated += 1
-                continue
-            seen.add(key)
-            sessions.append(session)
+        groups.append(made)
+    sessions, repeated = together(groups)
     return Stored(basis or Basis("latest"), sessions, repeated)
 
 
-def _told(basis: Basis) -> str:
-    return f"ruleset {basis.ruleset}, scope {basis.scope.value}, arm {basis.arm.value}"
+def together(groups: Sequence[Sequence[SessionProfile]]) -> tuple[list[SessionProfile], int]:
+    """Return the sessions of several passes together, and how many were left out since another pass has them.
+
+    A session is known by its id, agent and start: of several records the one with most calls counts, else the first.
+    What one pass alone has several times stays, since it told those apart itself.
+    """
+    kept: list[list[SessionProfile]] = []
+    known: dict[tuple[object, ...], tuple[int, int]] = {}
+    left_out = 0
+    for number, group in enumerate(groups):
+        mine: dict[tuple[object, ...], list[SessionProfile]] = {}
+        for session in group:
+            mine.setdefault((session.session, session.agent, session.started), []).append(session)
+        kept.append([])
+        for key, some in mine.items():
+            calls = sum(session.spent.calls for session in some)
+            before = known.get(key)
+            if before is not None and calls <= before[1]:
+                left_out += len(some)
+                continue
+            if before is not None:
+                longer = [each for each in kept[before[0]] if (each.session, each.agent, each.started) != key]
+                left_out += len(kept[before[0]]) - len(longer)
+                kept[before[0]] = longer
+            known[key] = (number, calls)
+            kept[number] += some
+    places = {id(session): place for place, session in enumerate(each for group in groups for each in group)}
+    return sorted((each for group in kept for each in group), key=lambda each: places[id(each)]), left_out
 
 
-def _spent(session: SessionProfile) -> tuple[object, ...]:
-    return tuple(asdict(session.spent).values())
+def _digest(row: Mapping[str, Any]) -> str:
+    """Return what tells that a row is as it was written."""
+    named = {name: value for name, value in row.items() if name != "digest"}
+    return xxhash.xxh3_128_hexdigest(orjson.dumps(named, option=orjson.OPT_SORT_KEYS))
 
 
 def _read_one(path: str) -> tuple[Basis | None, list[SessionProfile]]:
     import polars as pl
 
     try:
-        frame = pl.read_parquet(Path(path).read_bytes())
+        frame = read_frame(Path(path).read_bytes())
         if "schema" not in frame.columns:
             raise _wrong(path, "is no file of profiles")
         if not set(frame.get_column("schema").to_list()) <= {SCHEMA}:
@@ -133,18 +160,25 @@ def _read_one(path: str) -> tuple[Basis | None, list[SessionProfile]]:
         if dict(known.schema) != schema or known.drop(*_MAY_BE_MISSING).null_count().sum_horizontal().sum():
             raise ValueError("a column is of another kind, or has gaps")
         rows = known.to_dicts()
-        bases = {Basis(ruleset(row["ruleset"]).name, ScopeRule(row["scope"]), Arm(row["arm"])) for row in rows}
+        if any(row["digest"] != _digest(row) for row in rows):
+            raise ValueError("a row is not as it was written")
+        bases = {_basis(row) for row in rows}
         if len(bases) > 1:
             raise _wrong(path, "holds profiles that were not made alike")
         return (bases.pop() if bases else None), [_session(row) for row in rows]
     except OSError as error:
         raise InputError(f"{clean(path)}: {error.strerror or 'cannot be read'}", path) from error
-    except (pl.exceptions.PolarsError, UsageError, LookupError, TypeError, ValueError) as error:
+    except (pl.exceptions.PolarsError, UsageError, LookupError, TypeError, ValueError, AttributeError) as error:
         raise _wrong(path, "is no complete file of profiles") from error
 
 
 def _wrong(path: str, what: str) -> InputError:
     return InputError(f"{clean(path)}: {what}; make it with loopscan tune --profiles-out", path)
+
+
+def _basis(row: Mapping[str, Any]) -> Basis:
+    renamed = tuple((tool, name) for tool, name in orjson.loads(row["tool_map"]))
+    return Basis(ruleset(row["ruleset"]).name, ScopeRule(row["scope"]), Arm(row["arm"]), renamed)
 
 
 def _session(row: dict[str, Any]) -> SessionProfile:

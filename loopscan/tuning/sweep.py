@@ -23,6 +23,7 @@ from loopscan.tuning.profiles import Basis, SessionProfile, UnitProfile
 from loopscan.tuning.quiet import Limits, Quiet, quiet
 from loopscan.tuning.settings import Grid, Setting
 from loopscan.tuning.simulate import Path, simulate
+from loopscan.tuning.spending import Spending
 from loopscan.tuning.steps import PlayedBack, Step, play
 from loopscan.tuning.watch import Watch
 from loopscan.tuning.window import Passed, window
@@ -56,7 +57,7 @@ class SessionAnswers:
     profile: SessionProfile
     units: list[UnitAnswers]
     at_risk: bool = False
-    """Some setting steps into an incident that can be judged."""
+    """An incident of five calls or more can be judged, whatever settings are tried."""
 
     @property
     def tells(self) -> bool:
@@ -87,9 +88,10 @@ class SessionAnswers:
     def judge(self, judge: Judge) -> None:
         """Judge the incidents, and let go of what only that takes."""
         for number, unit in enumerate(self.units):
-            figures = [judge.figures(self.profile, number, unit.incidents, course) for course in unit.courses]
+            found, spending = unit.incidents, Spending(unit.incidents, judge.pricing)
+            figures = [judge.figures(self.profile, number, found, course, spending) for course in unit.courses]
             unit.figures = np.array(figures)
-            self.at_risk |= bool(unit.figures[:, [METRIC["caught"], METRIC["false_blocks"]]].any())
+            self.at_risk |= any(judge.judged(self.profile, number, incident) for incident in found.incidents)
             unit.incidents = Incidents(unit.incidents.incidents, {}, {}, {}, {})
 
 
@@ -108,9 +110,7 @@ class Sweeper:
 
     def session(self, profile: SessionProfile) -> SessionAnswers:
         """Return the answers for one session, not judged yet."""
-        latest = profile.runs - 1
-        followed = frozenset(run for run, number in profile.run_numbers.items() if number < latest)
-        return SessionAnswers(profile, [self._unit(unit, followed) for unit in profile.units])
+        return SessionAnswers(profile, [self._unit(unit, profile.followed) for unit in profile.units])
 
     def __call__(self, profiles: Sequence[SessionProfile]) -> list[SessionAnswers]:
         """Return the answers for several sessions: the work of a process."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Sequence
 
 import numpy as np
+import xxhash
 from numpy.typing import NDArray
 
 from loopscan.tuning.arrays import Floats, Ints
@@ -26,14 +26,18 @@ class Totals:
         self.figures: Floats = np.zeros((settings, len(METRICS)))
         self.false_sessions: Ints = np.zeros(settings, dtype=np.int64)
         self.missed_sessions: Ints = np.zeros(settings, dtype=np.int64)
+        self.untold_sessions: Ints = np.zeros(settings, dtype=np.int64)
+        """Sessions at risk in which the setting makes no false block, but steps into what nobody can judge."""
         self.groups: NDArray[np.uint64] = np.zeros(settings, dtype=np.uint64)
         """Settings that come to the same on every session have the same number."""
         for each in self.answers:
             each.add_to(self.figures)
             if each.at_risk:
-                self.false_sessions += each.metric("false_blocks") > 0
+                false = each.metric("false_blocks") > 0
+                self.false_sessions += false
+                self.untold_sessions += ~false & (each.metric("unknown_blocked") > 0)
                 self.missed_sessions += each.metric("missed") > 0
-            random = np.random.default_rng(zlib.crc32(repr(_name(each.profile)).encode("utf-8", "surrogatepass")))
+            random = np.random.default_rng(list(_seed(each.profile)))
             for unit in each.units:
                 codes = random.integers(1, 1 << 63, size=len(unit.courses) + 1, dtype=np.uint64)
                 if len(unit.courses) > 1:
@@ -48,6 +52,7 @@ class Totals:
         both.figures = self.figures + other.figures
         both.false_sessions = self.false_sessions + other.false_sessions
         both.missed_sessions = self.missed_sessions + other.missed_sessions
+        both.untold_sessions = self.untold_sessions + other.untold_sessions
         both.groups = self.groups + other.groups
         return both
 
@@ -55,6 +60,11 @@ class Totals:
     def at_risk(self) -> int:
         """How many sessions can be judged."""
         return len(self.risky)
+
+    @property
+    def told(self) -> Ints:
+        """For each setting, how many of the sessions at risk tell whether it makes a false block."""
+        return self.at_risk - self.untold_sessions
 
     def metric(self, name: str) -> Floats:
         """Return one of the :data:`METRICS`."""
@@ -69,5 +79,7 @@ class Totals:
         return rows
 
 
-def _name(profile: SessionProfile) -> tuple[object, ...]:
-    return profile.source, profile.session, profile.started, profile.spent.calls
+def _seed(profile: SessionProfile) -> bytes:
+    """Return what makes the codes of a session its own, and the same in every order."""
+    name = repr((profile.source, profile.session, profile.started, profile.spent.calls))
+    return xxhash.xxh3_128_digest(name.encode("utf-8", "surrogatepass"))

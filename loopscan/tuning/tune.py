@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import Any
 
 from loopscan._version import __version__
 from loopscan.configedit import Change, block_text
-from loopscan.errors import UsageError
+from loopscan.errors import InputError, UsageError
+from loopscan.modes import By
 from loopscan.pool import work_on
 from loopscan.replayer import Plan, Progress, ReplaySource
 from loopscan.report import SourceReport
 from loopscan.rulesets import Ruleset
+from loopscan.sanitize import clean
 from loopscan.sessions import Options
 from loopscan.transcripts.discover import Skipped
 from loopscan.transcripts.places import closing_archives
@@ -28,17 +30,11 @@ from loopscan.tuning.profiles import Basis, SessionProfile
 from loopscan.tuning.report import Decision, TuningReport
 from loopscan.tuning.rows import agreement_of, rows
 from loopscan.tuning.settings import FIELD_OF, Grid, Setting, answerable, axes_for
-from loopscan.tuning.store import Stored
+from loopscan.tuning.store import Stored, read, together
 from loopscan.tuning.sweep import Sweeper, answer
 from loopscan.tuning.totals import Totals
+from loopscan.tuning.wording import counted
 from loopscan.verdicts import stands_apart
-
-
-class By(StrEnum):
-    """What to choose for apart."""
-
-    AGENT = "agent"
-    MODEL = "model"
 
 
 @dataclass(slots=True)
@@ -50,21 +46,25 @@ class Gathered:
     sources: list[SourceReport] = field(default_factory=list)
     skipped: Sequence[Skipped] = ()
     repeated: int = 0
+    """Sessions that were left out, since they were there already."""
+    stored: int = 0
+    """Sessions whose profiles were made before."""
 
     def add(self, stored: Stored) -> None:
         """Add profiles that were made before. Raises :class:`UsageError` if they were made with other options."""
         if stored.sessions and stored.basis != self.basis:
             raise UsageError(
-                f"the profiles are of ruleset {stored.basis.ruleset}, scope {stored.basis.scope.value}, arm "
-                f"{stored.basis.arm.value}: say the same with --ruleset, --scope and --arm"
+                f"the profiles are of {clean(str(stored.basis))}: "
+                "say the same with --ruleset, --scope, --arm and --tool-map"
             )
-        self.profiles += stored.sessions
-        self.repeated += stored.repeated
+        self.stored += len(stored.sessions)
+        self.profiles, repeated = together([self.profiles, stored.sessions])
+        self.repeated += stored.repeated + repeated
 
 
 def basis_of(options: Options) -> Basis:
     """Return what profiles that are made with these options depend on."""
-    return Basis(options.policy.ruleset.name, options.scope, options.arm)
+    return Basis(options.policy.ruleset.name, options.scope, options.arm, tuple(sorted(options.tool_map.items())))
 
 
 def gather(planned: Plan, *, jobs: int = 1, progress: Progress | None = None, debug: bool = False) -> Gathered:
@@ -117,7 +117,7 @@ def tune(
 
     groups = _groups(sessions, by if rules.configurable else by or By.AGENT)
     share = 1 / (1 + len(groups)) if by else 1.0
-    making = Parts(grid, in_force, judge, wishes)
+    making = Parts(grid, in_force, judge, wishes, Setting.of(options.policy))
     whole = making.part(None, sessions, share=share)
     parts = (
         [_own(making, options, own, name, by).part(name, some, share=share) for name, some in groups.items()]
@@ -146,15 +146,39 @@ def tune(
         tuple(parts),
         tuple(decisions),
         _block(decisions, rules),
-        tuple(advise(gathered.profiles, rules, gathered.basis, in_force, judge)),
+        tuple(advise(gathered.profiles, rules, gathered.basis, in_force, judge, pointing=False)),
         found,
         agreement_of(found, labels, wishes.confidence) if labels is not None else None,
         "as recorded, else by the prices given" if prices else "as recorded",
         gathered.sources,
         gathered.skipped,
-        (*notes, *_notes(gathered, prices)),
+        (*notes, *_own_blocks(gathered, options, by), *_notes(gathered, prices)),
         _columns(making, totals),
     )
+
+
+def add_files(gathered: Gathered, paths: Sequence[str]) -> list[str]:
+    """Add the profiles of files, and return what is wrong with those that cannot be read, a line each.
+
+    Raises :class:`UsageError` for profiles that were not made alike.
+    """
+    wrong: list[str] = []
+    for path in paths:
+        try:
+            gathered.add(read([path]))
+        except InputError as error:
+            wrong.append(str(error))
+    return wrong
+
+
+def basis_of_files(paths: Sequence[str]) -> Basis | None:
+    """Return what the first file of profiles that can be read was made with; ``None`` if none can."""
+    for path in paths:
+        with suppress(InputError):
+            stored = read([path])
+            if stored.sessions:
+                return stored.basis
+    return None
 
 
 def changes_of(report: TuningReport) -> list[Change]:
@@ -190,17 +214,14 @@ def _own(making: Parts, options: Options, own: Mapping[str, Setting], name: str,
 
 
 def _enabled(making: Parts, groups: Mapping[str, Sessions], sessions: Sessions, wishes: Wishes) -> list[Decision]:
-    """Return for each agent whether ``enabled`` should be true, and for the sessions that name none.
+    """Return for each agent whether ``enabled`` should be true; for all sessions together if none names an agent.
 
     The error is shared out among the decisions: all of them hold together.
     """
     on = Parts(
         making.grid, replace(making.in_force, enabled=True), making.judge, replace(wishes, rounds=0, holdout=0.0)
     )
-    unnamed = sessions.only([each for each in sessions.profiles if not groups or each.agent is None])
-    named: list[tuple[str | None, Sessions]] = [*groups.items()]
-    if unnamed.profiles or not named:
-        named.insert(0, (None, unnamed))
+    named: list[tuple[str | None, Sessions]] = [*groups.items()] or [(None, sessions)]
     confidence = 1 - (1 - wishes.confidence) / len(named)
     return [
         decide_enabled(on.part(name, some), max_false_block=wishes.max_false_block, confidence=confidence)
@@ -222,6 +243,21 @@ def _block(decisions: Sequence[Decision], rules: Ruleset) -> str:
     return block_text(changes, rules) if changes else ""
 
 
+def _own_blocks(gathered: Gathered, options: Options, by: By | None) -> list[str]:
+    """Say whose sessions are not judged by their own settings, which go before what is set for all."""
+    agents: dict[str, int] = {}
+    for profile in gathered.profiles:
+        own = options.own_policy(profile.agent)
+        if own is not None and profile.agent is not None and Setting.of(own) != Setting.of(options.policy):
+            agents[profile.agent] = agents.get(profile.agent, 0) + 1
+    more = "their parts below are" if by is By.AGENT else "--by agent judges them by their own"
+    return [
+        f"agent {clean(agent, 60)} has a block of its own, which goes before what is set for all: as in force its "
+        f"{counted(number, 'session')} count with the settings of all; {more}"
+        for agent, number in sorted(agents.items())
+    ]
+
+
 def _notes(gathered: Gathered, prices: Prices | None) -> list[str]:
     found: list[str] = []
     timeless = sum(profile.started is None for profile in gathered.profiles)
@@ -233,7 +269,12 @@ def _notes(gathered: Gathered, prices: Prices | None) -> list[str]:
             f"{torn:,} runs went on after their steps had been let go: what repeats across the gap is not seen"
         )
     if gathered.repeated:
-        found.append(f"{gathered.repeated:,} sessions are in several files of profiles alike, and count once")
+        found.append(f"{counted(gathered.repeated, 'session')} left out: in the sources or other profiles, too")
+    if gathered.stored:
+        found.append(
+            f"{counted(gathered.stored, 'session')} from profiles: what was wrong with their sources was told when "
+            "these were made"
+        )
     if prices is not None and prices.unpriced:
         found.append(f"no price was given for {len(prices.unpriced):,} models whose cost is not on record")
     return found

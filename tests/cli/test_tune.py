@@ -131,7 +131,7 @@ def test_what_cannot_be_read_exits_with_3_and_the_rest_is_told(pair: Path, tmp_p
         ((), "name transcripts, folders or profiles to tune by"),
         (
             ("x", "--max-false-block", "5"),
-            "--max-false-block must be a rate such as 5% or 0.05, above 0 and below 100%",
+            "--max-false-block must be a rate such as 5% or 0.05, from 0.0001% to 99.9999%",
         ),
         (("x", "--max-false-block", "0"), "--max-false-block must be a rate"),
         (("x", "--max-false-block", "nan"), "--max-false-block must be a rate"),
@@ -139,8 +139,8 @@ def test_what_cannot_be_read_exits_with_3_and_the_rest_is_told(pair: Path, tmp_p
         (("x", "--holdout", "1"), "--holdout must be a share such as 0.3, 0 for none, or agent"),
         (("x", "--holdout", "-1%"), "--holdout must be a share"),
         (("x", "--holdout", "nan"), "--holdout must be a share"),
-        (("x", "--cost-ratio", "-1"), "--cost-ratio must be a number of missed sessions, 0 or more"),
-        (("x", "--cost-ratio", "nan"), "--cost-ratio must be a number of missed sessions, 0 or more"),
+        (("x", "--cost-ratio", "-1"), "--cost-ratio must be a number of missed sessions, from 0 to 1000000"),
+        (("x", "--cost-ratio", "nan"), "--cost-ratio must be a number of missed sessions, from 0 to 1000000"),
         (("x", "--try", "criticalThreshold"), "--try must be NAME=VALUES, such as"),
         (("x", "--try", "critical=5"), "--try: there is no field 'critical'; "),
         (("x", "--labels", "gone.csv"), "--labels gone.csv: No such file or directory"),
@@ -170,8 +170,8 @@ def test_the_rules_of_labelling_are_listed_without_any_input() -> None:
 
 
 def same(document: dict[str, Any]) -> dict[str, Any]:
-    """Return what does not say where sessions were read from."""
-    return {name: value for name, value in document.items() if name != "sources"}
+    """Return what does not say where sessions were read from, or that they came from profiles."""
+    return {name: value for name, value in document.items() if name not in {"sources", "notes"}}
 
 
 def test_profiles_of_several_files_come_to_what_one_run_comes_to(folder: Path, tmp_path: Path) -> None:

@@ -69,6 +69,9 @@ class Judged:
 
     answers: list[SessionAnswers]
     at_risk: Bools
+    """By session alone."""
+    told: Bools
+    """Sessions at risk that tell whether the setting makes a false block."""
     false_blocks: Bools
     saved: Floats
     warnings: Ints
@@ -124,8 +127,8 @@ class Population:
 
     def rates(self, judged: Judged) -> Floats:
         """Return the exact rate of false blocks of each setting among sessions at risk; 0 where none is."""
-        risk = float(self.weights @ judged.at_risk)
-        return (self.weights * judged.at_risk) @ judged.false_blocks / risk if risk else np.zeros(len(GRID.settings))
+        told, false = self.weights @ judged.told, self.weights @ (judged.told & judged.false_blocks)
+        return np.divide(false, told, out=np.zeros(len(GRID.settings)), where=told > 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,15 +178,11 @@ def draw(
     older = random.multinomial(sessions - newer, population.weights, size=corpora).astype(np.float64)
     held = random.multinomial(newer, population.weights, size=corpora).astype(np.float64)
     judged = population.pool.by_rules
-    at_risk = np.rint(older @ judged.at_risk).astype(np.int64)
-    false_blocks = np.rint((older * judged.at_risk) @ judged.false_blocks).astype(np.int64)
+    told = np.rint(older @ judged.told).astype(np.int64)
+    false_blocks = np.rint(older @ (judged.told & judged.false_blocks)).astype(np.int64)
     saved, warnings = older @ judged.saved, np.rint(older @ judged.warnings).astype(np.int64)
-    picks, passed = np.full(corpora, -1), np.zeros(false_blocks.shape, dtype=bool)
-    for count in np.unique(at_risk[at_risk > 0]).tolist():
-        some = np.flatnonzero(at_risk == count)
-        passed[some] = passing(false_blocks[some], count, demand)
-        keep = Preferences(warnings[some], CHANGES, STRICTNESS)
-        picks[some] = best(passed[some], saved[some], false_blocks[some], keep)
+    passed = passing(false_blocks, told, demand)
+    picks = best(passed, saved, false_blocks, Preferences(changes=CHANGES, warnings=warnings, strictness=STRICTNESS))
     return Corpora(older, held, picks, passed)
 
 
@@ -302,7 +301,8 @@ def _profile(made: Made) -> SessionProfile:
 def _judged(swept: Sequence[SessionAnswers], judge: Judge) -> Judged:
     answers = []
     shape = (len(swept), len(GRID.settings))
-    found = Judged([], np.zeros(len(swept), dtype=bool), np.zeros(shape, bool), np.zeros(shape), np.zeros(shape, int))
+    at_risk, (told, false) = np.zeros(len(swept), bool), np.zeros((2, *shape), bool)
+    found = Judged([], at_risk, told, false, np.zeros(shape), np.zeros(shape, int))
     for place, each in enumerate(swept):
         units = [UnitAnswers(unit.incidents, unit.courses, unit.course, unit.warnings) for unit in each.units]
         copy = SessionAnswers(each.profile, units)
@@ -313,6 +313,8 @@ def _judged(swept: Sequence[SessionAnswers], judge: Judge) -> Judged:
         figures = copy.figures()
         found.at_risk[place] = copy.at_risk
         found.false_blocks[place] = figures[METRIC["false_blocks"]] > 0
+        open_alone = (figures[METRIC["unknown_blocked"]] > 0) & ~found.false_blocks[place]
+        found.told[place] = copy.at_risk & ~open_alone
         found.saved[place] = figures[METRIC["saved_usd"]]
         found.warnings[place] = figures[METRIC["warnings"]]
     found.answers = answers
@@ -328,9 +330,9 @@ def _labels(each: SessionAnswers, unit: int, incident: Incident, pool: Pool) -> 
 
 def _rate_of_picks(weights: Floats, judged: Judged, picks: Ints) -> Floats:
     """Return for each corpus the share of its sessions at risk that the recommended setting blocks falsely."""
-    risky = weights * judged.at_risk
-    at_risk = risky.sum(axis=1)
-    false_blocks = (risky * judged.false_blocks.T[picks]).sum(axis=1)
+    told = weights * judged.told.T[picks]
+    at_risk = told.sum(axis=1)
+    false_blocks = (told * judged.false_blocks.T[picks]).sum(axis=1)
     usable = (picks >= 0) & (at_risk > 0)
     return np.where(usable, false_blocks / np.maximum(at_risk, 1), np.nan)
 

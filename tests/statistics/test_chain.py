@@ -146,7 +146,7 @@ def test_a_corpus_drawn_by_rows_gets_the_choice_of_the_command(name: str) -> Non
         if part.chosen.candidate is not None:
             held = part.held_out[0].after
             assert held is not None
-            risky = newer * pool().by_rules.at_risk
+            risky = newer * pool().by_rules.told[:, pick]
             assert held.false_sessions == round(float(risky @ pool().by_rules.false_blocks[:, pick]))
             assert held.at_risk == round(float(risky.sum()))
 

@@ -73,7 +73,7 @@ def test_a_higher_threshold_is_advised_where_it_loses_nothing() -> None:
         "criticalThreshold 30 (and globalCircuitBreakerThreshold 31) would spare 1 of the productive ones, "
         "and catch what is caught now"
     )
-    assert lines[2].startswith("too little to promise anything: 2 sessions with such loops can be judged, and 59 are")
+    assert lines[2].startswith("too little to promise anything: 2 sessions with such loops can be judged, and 72 are")
     assert len(lines) == 3
 
 
@@ -111,7 +111,7 @@ def test_where_nothing_repeats_nothing_is_advised() -> None:
 def test_with_enough_sessions_the_whole_command_is_named() -> None:
     told = [stuck(f"h{number}", 8) for number in range(PROMISE_NEEDS)]
     assert advice(*told) == [
-        "59 loops of 5 calls or more: 59 stuck, 0 productive, 0 unknown. These settings step into none of them",
+        "72 loops of 5 calls or more: 72 stuck, 0 productive, 0 unknown. These settings step into none of them",
         "loopscan tune tells which thresholds the record supports, and what they would save",
     ]
 

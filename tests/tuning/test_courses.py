@@ -96,21 +96,21 @@ def test_a_run_that_is_ended_is_one_intervention_with_its_last_block() -> None:
 
 def test_what_is_saved_of_a_stuck_loop_agrees_with_a_count_by_hand() -> None:
     told = Told(usage=Usage(100, 10, 50, 5, 165, 0.25)).call(times=10).broke_off()
-    # Calls 6 to 9 are not made; of their messages the one that asks for call 6 is paid all the same.
+    # Calls 6 to 9 are not made, nor the message that was aborted; the one that asks for call 6 is paid all the same.
     assert figures(told) == {
         "caught": 1,
         "interventions": 2,
         "lead": 4,
         "saved_calls": 4,
-        "saved_responses": 3,
-        "saved_input": 300,
-        "saved_output": 30,
-        "saved_cache_read": 150,
-        "saved_cache_write": 15,
-        "saved_tokens": 495,
-        "saved_usd": 0.75,
-        # From the message that asks for call 6 (line 13) to the result of call 9 (line 20), two seconds a line.
-        "saved_seconds": 14,
+        "saved_responses": 4,
+        "saved_input": 400,
+        "saved_output": 40,
+        "saved_cache_read": 200,
+        "saved_cache_write": 20,
+        "saved_tokens": 660,
+        "saved_usd": 1.0,
+        # From the message that asks for call 6 (line 13) to the end of the run (line 22), two seconds a line.
+        "saved_seconds": 18,
     }
 
 
@@ -127,8 +127,8 @@ def test_prices_go_by_model_and_usage() -> None:
         asked.append((model, list(usage)))
         return 2.0
 
-    assert figures(told, judge=Judge(pricing))["saved_usd"] == 6
-    assert asked == [("big", [100, 10, 50, 5, 165, 0.0])] * 3
+    assert figures(told, judge=Judge(pricing))["saved_usd"] == 8
+    assert asked == [("big", [100, 10, 50, 5, 165, 0.0])] * 11
 
 
 def test_calls_in_between_are_saved_with_the_loop() -> None:
@@ -138,8 +138,8 @@ def test_calls_in_between_are_saved_with_the_loop() -> None:
         told.turn(("list", {"of": number}, failing("list", f"failed {number}")))
     told.broke_off()
     found = figures(told, Setting(warning=5, critical=6, breaker=7, ping_pong=False))
-    # The loop goes on from order 12 to 18; the calls at 13, 15 and 17 are in between.
-    assert (found["lead"], found["saved_calls"], found["saved_responses"]) == (4, 7, 6)
+    # The loop goes on from order 12 to 18; the calls at 13, 15 and 17 are in between, that at 19 comes after it.
+    assert (found["lead"], found["saved_calls"], found["saved_responses"]) == (4, 8, 8)
 
 
 def test_two_loops_at_the_same_time_are_not_saved_twice() -> None:
@@ -149,7 +149,7 @@ def test_two_loops_at_the_same_time_are_not_saved_twice() -> None:
     told.broke_off()
     found = figures(told)
     assert (found["caught"], found["lead"]) == (3, 12)
-    assert (found["saved_calls"], found["saved_responses"]) == (12, 3)
+    assert (found["saved_calls"], found["saved_responses"]) == (12, 4)
 
 
 def test_what_other_runs_do_meanwhile_is_not_saved() -> None:
@@ -158,7 +158,7 @@ def test_what_other_runs_do_meanwhile_is_not_saved() -> None:
         told.call(run="a").call("list", number, f"{number}", run="b")
     told.broke_off(run="a").done(run="b")
     found = figures(told)
-    assert (found["saved_calls"], found["saved_responses"]) == (4, 3)
+    assert (found["saved_calls"], found["saved_responses"]) == (4, 4)
 
 
 def test_what_a_person_says_goes_before_all_rules() -> None:
@@ -192,7 +192,7 @@ def test_an_absent_tool_is_stopped_at_the_attempt_beyond_the_threshold() -> None
     found = figures(told)
     assert (found["caught"], found["lead"]) == (1, 4)
     assert "saved_calls" not in found
-    assert found["saved_responses"] == 3
+    assert found["saved_responses"] == 4
 
 
 def test_an_absent_tool_is_stopped_even_with_the_detectors_off() -> None:

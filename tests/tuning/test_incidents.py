@@ -247,7 +247,7 @@ def test_results_without_a_call_are_passed_over() -> None:
 def test_what_remains_of_an_incident_is_counted_from_any_place() -> None:
     told = Told().call(times=2).call("write", "o", "ok").call(times=3)
     found = told.incident()
-    assert [found.remaining(order) for order in (0, 1, 2, 3, 5, 6)] == [5, 4, 3, 3, 1, 0]
+    assert [found.evidence.remaining(order) for order in (0, 1, 2, 3, 5, 6)] == [5, 4, 3, 3, 1, 0]
 
 
 @pytest.mark.parametrize("positions", [(1, 1), (5,), (0, 7)])

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from loopscan.events import Ending, Outcome, Usage
-from loopscan.modes import ScopeRule
-from loopscan.rulesets import ruleset
-from loopscan.tuning.evidence import End, Evidence
-from loopscan.tuning.incidents import scan
+from loopscan.events import Ending, Outcome
+from loopscan.tuning.evidence import NEVER, End, Evidence
 from loopscan.tuning.labels import FEW, RULES, STUCK, explained, label
 from tests.tuning.build import Told, error, text
 
@@ -212,6 +209,7 @@ def evidence(**fields: object) -> Evidence:
         "first": 0,
         "last": 7,
         "end": End.OPEN,
+        "until": NEVER,
         "orders": tuple(range(8)),
         **fields,
     }
@@ -291,17 +289,14 @@ def test_a_completed_ending_goes_before_what_the_last_message_says() -> None:
     assert told.incident().evidence.end is End.COMPLETED
 
 
-def test_responses_and_seconds_are_counted_from_the_call_that_would_be_blocked() -> None:
-    told = Told(usage=Usage(1, 1)).call(times=6).say().end()
-    activity = told.incidents().activity["r"]
-    responses, seconds = activity.between(2, 5)
-    assert [each.order for each in responses] == [3, 4, 5]
-    # The message that asks for call 2 is line 5, the result of call 5 line 12; a line is two seconds.
-    assert seconds == 14
-    assert activity.between(5, 5)[0] == []
+def test_a_loop_of_failing_calls_that_ends_is_no_poll_that_finished() -> None:
+    told = Told().call("edit", "a", error("old text not found"), times=7)
+    assert seen(told.done(), 5) == [("unknown", "gave_up")]
 
 
-def test_there_are_no_seconds_where_no_times_are_known() -> None:
-    steps = [[*step[:3], None, *step[4:]] for step in Told().call(times=4).steps()]
-    found = scan(steps, ruleset("latest"), ScopeRule.RUN, frozenset())
-    assert found.activity["r"].between(1, 3)[1] == 0.0
+def test_what_succeeds_while_calls_go_on_failing_is_no_evidence() -> None:
+    told = Told()
+    for number in range(8):
+        told.call("edit", "a", error("old text not found")).call("read", number, text(f"page {number}"))
+    told.call("edit", "a", error("old text not found"))
+    assert seen(told.broke_off(), 8)[0] == ("stuck", "run_aborted")
