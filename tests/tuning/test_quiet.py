@@ -80,7 +80,7 @@ def compare(profile: SessionProfile, sweeper: Sweeper) -> int:
 
 @pytest.mark.parametrize("axes", [AXES, HIGH, HIGHEST], ids=["low", "high", "highest"])
 @pytest.mark.parametrize("name", RULESETS)
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(events=sessions())
 def test_units_are_answered_as_by_plain_replays(name: str, axes: dict[str, Any], events: list[SessionEvent]) -> None:
     compare(profile_of(events, name, ScopeRule.RUN), Sweeper(Grid(axes), ruleset(name), Basis(name)))
@@ -90,7 +90,7 @@ def test_units_are_answered_as_by_plain_replays(name: str, axes: dict[str, Any],
 def test_made_sessions_are_answered_as_by_plain_replays_and_most_of_them_are_quiet(name: str) -> None:
     sweeper = Sweeper(Grid(HIGH), ruleset(name), Basis(name))
     units = found = 0
-    for made in corpus(1200, 0.1, seed=7):
+    for made in corpus(800, 0.1, seed=7):
         profile = profile_of(made.events, name, ScopeRule.RUN)
         units += len(profile.units)
         found += compare(profile, sweeper)
@@ -119,7 +119,7 @@ def test_what_just_leaves_the_history_is_not_counted(name: str, batch: int) -> N
         for at, place in enumerate(places):
             events.append(Result("r", Where(), at, Outcome({"content": [{"type": "text", "text": str(place)}]})))
     profile = profile_of(events, name, ScopeRule.RUN)
-    grid = Grid.of([Setting(history_size=size, warning=10, critical=99, breaker=100) for size in range(25, 65)])
+    grid = Grid.of([Setting(history_size=size, warning=10, critical=99, breaker=100) for size in range(25, 65, 4)])
     assert compare(profile, Sweeper(grid, ruleset(name), Basis(name))) == 1
     assert {0, 1} < set(Sweeper(grid, ruleset(name), Basis(name)).session(profile).units[0].warnings.tolist())
 
@@ -132,7 +132,7 @@ def test_a_loop_that_reaches_the_lowest_threshold_is_not_quiet() -> None:
         assert (quiet(unit.read(), limits) is not None) is silent
 
 
-@settings(max_examples=15)
+@settings(max_examples=7)
 @given(seed=st.integers(0, 1 << 30), name=st.sampled_from(list(RULESETS)))
 def test_made_loops_of_all_kinds_are_answered_as_by_plain_replays(seed: int, name: str) -> None:
     sweeper = Sweeper(Grid(AXES), ruleset(name), Basis(name))

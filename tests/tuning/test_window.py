@@ -115,3 +115,21 @@ def compare(events: list[SessionEvent], sweeper: Sweeper) -> int:
 @given(events=st.one_of(sessions(), long_sessions(), long_sessions()))
 def test_what_is_passed_over_makes_no_difference(name: str, grid: Grid, events: list[SessionEvent]) -> None:
     compare(events, Sweeper(grid, ruleset(name), Basis(name)))
+
+
+@pytest.mark.parametrize("name", RULESETS)
+def test_most_of_a_long_run_with_one_loop_is_passed_over(name: str) -> None:
+    made = Made()
+    for number in range(120):
+        path = "loop" if 50 <= number < 70 else f"file {number}"
+        made.events.append(Turn("r", made.where(), (Call("read", {"path": path}, str(number)),)))
+        text = "the same" if path == "loop" else path
+        made.events.append(Result("r", made.where(), 0, Outcome({"content": [{"type": "text", "text": text}]})))
+    events = made.events
+    sweeper = Sweeper(GRID, ruleset(name), Basis(name))
+    compare(events, sweeper)
+    (unit,) = profile_of(events, name, ScopeRule.RUN).units
+    found = window(unit.read(), Limits.of(GRID.settings, sweeper.rules))
+    assert found is not None
+    assert [(each.calls, each.recorded) for each in found if isinstance(each, Passed)] == [(50, 0)]
+    assert sum(isinstance(each, Turn) for each in found) == 20
