@@ -173,9 +173,12 @@ class _Listening:
             return False
         if sign is None or identity is None:
             return True
-        if (alone or self._asked.count(sign) == 1) and self._outcome.get(sign, identity) != identity:
-            self._alike[sign] = 1
-        self._outcome[sign] = identity
+        if alone or self._asked.count(sign) == 1:
+            if self._outcome.get(sign, identity) != identity:
+                self._alike[sign] = 1
+            self._outcome[sign] = identity
+        else:
+            self._outcome.pop(sign, None)  # results come in any order: which is the newest is not known
         if not flags & NO_PROGRESS:
             self._churn = 0 if alone else self._churn
         elif self._rules.argument_churn:

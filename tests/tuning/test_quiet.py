@@ -138,3 +138,20 @@ def test_made_loops_of_all_kinds_are_answered_as_by_plain_replays(seed: int, nam
     sweeper = Sweeper(Grid(AXES), ruleset(name), Basis(name))
     for made in corpus(60, 0.6, seed=seed):
         compare(profile_of(made.events, name, ScopeRule.RUN), sweeper)
+
+
+def test_outcomes_of_one_message_that_come_in_reverse_are_taken_in_the_order_of_its_calls() -> None:
+    events: list[SessionEvent] = []
+
+    def ask(number: int, texts: list[str]) -> None:
+        calls = tuple(Call("read", {"path": "notes.md"}, f"{number}-{at}") for at in range(len(texts)))
+        events.append(Turn("r", Where(), calls))
+        for at in reversed(range(len(texts))):
+            events.append(Result("r", Where(), at, Outcome({"content": [{"type": "text", "text": texts[at]}]})))
+
+    ask(0, ["old", "new", "new", "new"])
+    for number in range(1, 4):
+        ask(number, ["new"])
+    profile = profile_of(events, "2026.6", ScopeRule.RUN)
+    grid = Grid.of([Setting(warning=5, critical=critical, breaker=30) for critical in (5, 6, 20)])
+    compare(profile, Sweeper(grid, ruleset("2026.6"), Basis("2026.6")))
