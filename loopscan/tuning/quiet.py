@@ -86,6 +86,8 @@ class _Listening:
         self._asked: list[int | None] = []
         """The signatures of the latest message's calls; ``None`` for one that did not reach the detectors."""
         self._tools: list[str] = []
+        self._rejected: set[int] = set()
+        """Which of those calls argument validation rejected: streaks of failures pass over them."""
         self._places: dict[int, list[int]] = {}
         """The places among all recorded calls of each signature."""
         self._recorded = 0
@@ -126,6 +128,7 @@ class _Listening:
             return False  # some would leave the history before their outcomes come
         start, siblings = self._recorded, 0
         self._asked, self._tools = [], []
+        self._rejected = {at for at, call in enumerate(calls) if call[3] == REJECTED}
         for tool, sign, poll, fate in calls:
             self._tools.append(tool)
             if fate == NOT_RUN or (fate == REJECTED and not self._rules.record_rejections):
@@ -183,7 +186,8 @@ class _Listening:
             self._churn = 0 if alone else self._churn
         elif self._rules.argument_churn:
             self._churn += 1
-        if self._tools[index] == _ACROSS and self._rules.failures_across_arguments:
+        across = self._tools[index] == _ACROSS and index not in self._rejected
+        if across and self._rules.failures_across_arguments:
             self._fell(failure, alone=alone)
         if unknown is not None:
             self._unknown += 1

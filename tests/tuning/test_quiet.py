@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loopscan.events import Call, Outcome, Result, SessionEvent, Turn, Where
+from loopscan.events import Call, Fate, Outcome, Result, SessionEvent, Turn, Where
 from loopscan.modes import ScopeRule
 from loopscan.rulesets import RULESETS, ruleset
 from loopscan.tuning.courses import Course, course_of
@@ -155,3 +155,17 @@ def test_outcomes_of_one_message_that_come_in_reverse_are_taken_in_the_order_of_
     profile = profile_of(events, "2026.6", ScopeRule.RUN)
     grid = Grid.of([Setting(warning=5, critical=critical, breaker=30) for critical in (5, 6, 20)])
     compare(profile, Sweeper(grid, ruleset("2026.6"), Basis("2026.6")))
+
+
+def test_a_rejected_call_does_not_end_a_streak_of_failures() -> None:
+    events: list[SessionEvent] = []
+    details: dict[str, Any] = {"status": "failed", "exitCode": 2, "aggregated": "no such host"}
+    failed = Outcome({"content": [{"type": "text", "text": "broke"}], "details": details})
+    rejected = Outcome(error="Validation failed for tool", is_error=True)
+    for number in range(11):
+        fate = Fate.REJECTED if number in (3, 7) else Fate.RAN
+        events.append(Turn("r", Where(), (Call("exec", {"command": f"ssh host{number % 4}"}, str(number), fate),)))
+        events.append(Result("r", Where(), 0, rejected if fate is Fate.REJECTED else failed))
+    profile = profile_of(events, "latest", ScopeRule.RUN)
+    grid = Grid.of([Setting(warning=5, critical=critical, breaker=30) for critical in (5, 6, 20)])
+    compare(profile, Sweeper(grid, ruleset("latest"), Basis("latest")))
