@@ -146,8 +146,10 @@ def test_outcomes_of_one_message_that_come_in_reverse_are_taken_in_the_order_of_
     def ask(number: int, texts: list[str]) -> None:
         calls = tuple(Call("read", {"path": "notes.md"}, f"{number}-{at}") for at in range(len(texts)))
         events.append(Turn("r", Where(), calls))
-        for at in reversed(range(len(texts))):
-            events.append(Result("r", Where(), at, Outcome({"content": [{"type": "text", "text": texts[at]}]})))
+        events.extend(
+            Result("r", Where(), at, Outcome({"content": [{"type": "text", "text": texts[at]}]}))
+            for at in reversed(range(len(texts)))
+        )
 
     ask(0, ["old", "new", "new", "new"])
     for number in range(1, 4):

@@ -111,7 +111,7 @@ def compare(events: list[SessionEvent], sweeper: Sweeper) -> int:
 
 @pytest.mark.parametrize("grid", [GRID, WIDE], ids=["low", "wide"])
 @pytest.mark.parametrize("name", RULESETS)
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(events=st.one_of(sessions(), long_sessions(), long_sessions()))
 def test_what_is_passed_over_makes_no_difference(name: str, grid: Grid, events: list[SessionEvent]) -> None:
     compare(events, Sweeper(grid, ruleset(name), Basis(name)))
