@@ -86,6 +86,8 @@ class _Listening:
         self._asked: list[int | None] = []
         """The signatures of the latest message's calls; ``None`` for one that did not reach the detectors."""
         self._tools: list[str] = []
+        self._newest: dict[int, int] = {}
+        """For each signature the newest of those calls that came back."""
         self._rejected: set[int] = set()
         """Which of those calls argument validation rejected: streaks of failures pass over them."""
         self._places: dict[int, list[int]] = {}
@@ -127,7 +129,7 @@ class _Listening:
         if len(calls) > self._limits.histories[0]:
             return False  # some would leave the history before their outcomes come
         start, siblings = self._recorded, 0
-        self._asked, self._tools = [], []
+        self._asked, self._tools, self._newest = [], [], {}
         self._rejected = {at for at, call in enumerate(calls) if call[3] == REJECTED}
         for tool, sign, poll, fate in calls:
             self._tools.append(tool)
@@ -176,12 +178,10 @@ class _Listening:
             return False
         if sign is None or identity is None:
             return True
-        if alone or self._asked.count(sign) == 1:
-            if self._outcome.get(sign, identity) != identity:
-                self._alike[sign] = 1
-            self._outcome[sign] = identity
-        else:
-            self._outcome.pop(sign, None)  # results come in any order: which is the newest is not known
+        if (alone or self._asked.count(sign) == 1) and self._outcome.get(sign, identity) != identity:
+            self._alike[sign] = 1
+        if index >= self._newest.get(sign, 0):  # results come in any order
+            self._newest[sign], self._outcome[sign] = index, identity
         if not flags & NO_PROGRESS:
             self._churn = 0 if alone else self._churn
         elif self._rules.argument_churn:
