@@ -98,19 +98,17 @@ def test_the_image_has_git_for_a_package_of_a_repository() -> None:
 
 
 @pytest.mark.install
-@pytest.mark.parametrize("kind", ["folder", "repository"])
-def test_it_installs_the_package_that_is_named(kind: str, tmp_path: Path, registry: None) -> None:
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_it_installs_the_package_that_is_named(tmp_path: Path, registry: None) -> None:
+    """A repository, as in the job that is shown; the tests of the action install from a folder."""
     (tmp_path / "project").mkdir()
-    package = str(checkout(tmp_path / "loopscan"))
-    if kind == "repository":
-        if shutil.which("git") is None:
-            pytest.skip("git is not installed")
-        for arguments in (["init", "--quiet"], ["add", "."], [*WHO, "commit", "--quiet", "--message=all"]):
-            made = run(["git", *arguments], tmp_path / "loopscan")
-            assert made.returncode == 0, made.stderr
-        assert run(["git", "tag", "v0.1.0"], tmp_path / "loopscan").returncode == 0
-        package = f"git+file://{package}@v0.1.0"
-    installed = carry_out(tmp_path / "project", "before_script", LOOPSCAN_PACKAGE=package)
+    package = checkout(tmp_path / "loopscan")
+    for arguments in (["init", "--quiet"], ["add", "."], [*WHO, "commit", "--quiet", "--message=all"]):
+        made = run(["git", *arguments], tmp_path / "loopscan")
+        assert made.returncode == 0, made.stderr
+    assert run(["git", "tag", "v0.1.0"], tmp_path / "loopscan").returncode == 0
+    package_of_tag = f"git+file://{package}@v0.1.0"
+    installed = carry_out(tmp_path / "project", "before_script", LOOPSCAN_PACKAGE=package_of_tag)
     assert installed.returncode == 0, installed.stderr
     sessions(tmp_path / "project", right=True)
     done = carry_out(tmp_path / "project")

@@ -225,7 +225,12 @@ def tune(
         )
         code = exit_code(report, unread, skip_errors=skip_errors, allow_empty=allow_empty)
         for line in remarks(
-            report, planned, unread, code, input_format=input_format, text=ready[0].target == Target("text")
+            report,
+            planned,
+            unread,
+            code,
+            input_format=input_format,
+            text=ready[0].target == Target("text") and not quiet,
         ):
             say(line)
         if export_incidents is not None:
@@ -295,6 +300,11 @@ def remarks(
         lines.append(
             f"in force is {planned.state.path}, which lies in a folder that was named; --no-config does without"
         )
+    if report.agreement is not None and report.agreement.unmatched:
+        what = "line of --labels means" if report.agreement.unmatched == 1 else "lines of --labels mean"
+        lines.append(f"{report.agreement.unmatched} {what} no incident of five calls or more that is here")
+    if not text:
+        lines += report.notes
     return lines
 
 

@@ -223,10 +223,15 @@ def _enabled(making: Parts, groups: Mapping[str, Sessions], sessions: Sessions, 
     )
     named: list[tuple[str | None, Sessions]] = [*groups.items()] or [(None, sessions)]
     confidence = 1 - (1 - wishes.confidence) / len(named)
-    return [
+    found = [
         decide_enabled(on.part(name, some), max_false_block=wishes.max_false_block, confidence=confidence)
         for name, some in named
     ]
+    unnamed = sum(profile.agent is None for profile in sessions.profiles) if groups else 0
+    if unnamed:
+        why = f"{counted(unnamed, 'session')} without an agent; what is set for all would reach every agent"
+        found.append(Decision(None, {}, f"leave it as it is: {why}"))
+    return found
 
 
 def _changes(decisions: Sequence[Decision]) -> list[Change]:

@@ -27,6 +27,7 @@ FEW = (
     "detectors.pingPong=true",
 )
 #: Few settings, so that tests are fast.
+NIGHTS = Path(__file__).parents[2] / "fixtures" / "tuning" / "nights.parquet"
 SMALL = tuple(part for each in FEW for part in ("--try", each))
 LOOSE = ("--max-false-block", "20%", "--confidence", "90%", "--holdout", "0")
 
@@ -309,3 +310,49 @@ def test_an_interrupted_run_says_so_and_leaves_nothing(tmp_path: Path) -> None:
     assert (process.returncode, stdout) == (130, "")
     assert "interrupted after 0 sources; nothing was tuned" in stderr
     assert not out.exists()
+
+
+def test_a_folder_and_its_own_profiles_count_once(folder: Path, tmp_path: Path) -> None:
+    profiles = tmp_path / "p.parquet"
+    alone = told(folder, "--profiles-out", profiles)
+    both = told(folder, profiles)
+    assert both["whole"] == alone["whole"]
+    assert any("left out: in the sources or other profiles, too" in note for note in both["notes"])
+
+
+def test_what_is_written_to_is_what_is_in_force(pair: Path, tmp_path: Path) -> None:
+    config = tmp_path / "openclaw.json"
+    config.write_text('{"tools": {"loopDetection": {"enabled": true, "criticalThreshold": 33}}}')
+    arguments = (pair, *SMALL, "--ruleset", "2026.6", "--format", "json")
+    inside = json.loads(invoke(*arguments, "--write", config).stdout)["whole"]["in_force"]
+    assert inside["setting"]["criticalThreshold"] == 33
+
+
+def test_agents_with_a_block_of_their_own_are_told_of(tmp_path: Path) -> None:
+    config = tmp_path / "c.json"
+    config.write_text(
+        '{"agents": {"list": [{"id": "builder", "tools": {"loopDetection": {"criticalThreshold": 12}}}]},'
+        ' "tools": {"loopDetection": {"enabled": true}}}'
+    )
+    document = told_with(config)
+    assert any(note.startswith("agent builder has a block of its own") for note in document["notes"])
+
+
+def told_with(config: Path) -> dict[str, Any]:
+    """Return what is told of the nights that the documentation tunes by, under a configuration."""
+    result = invoke(NIGHTS, *SMALL, "--config", config, "--format", "json")
+    assert result.exit_code == 0, result.stderr
+    document: dict[str, Any] = json.loads(result.stdout)
+    return document
+
+
+def test_profiles_say_which_ruleset_they_are_of() -> None:
+    result = invoke(NIGHTS, *SMALL, "--format", "json")
+    assert json.loads(result.stdout)["ruleset"] == "2026.6"
+
+
+def test_labels_that_mean_nothing_here_are_told_of(pair: Path, tmp_path: Path) -> None:
+    labels = tmp_path / "labels.csv"
+    labels.write_text("session,label\nnobody,stuck\n")
+    result = invoke(pair, *SMALL, "--ruleset", "2026.6", "--quiet", "--labels", labels)
+    assert "1 line of --labels means no incident of five calls or more that is here" in result.stderr

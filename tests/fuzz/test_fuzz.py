@@ -11,7 +11,7 @@ import pytest
 
 from tests.fuzz.subject import Subject, fixtures
 
-SEEDS = 16
+SEEDS = 12
 
 
 @pytest.mark.parametrize("fixture", fixtures(), ids=lambda path: "/".join(path.parts[-2:]))

@@ -13,7 +13,7 @@ from loopscan.errors import InputError, LoopscanError, UsageError
 from loopscan.events import AbsentCall, Outcome, SessionEvent, Turn, UserMessage
 from loopscan.modes import Arm, ScopeRule
 from loopscan.tuning.profiles import Basis, SessionProfile
-from loopscan.tuning.store import SCHEMA, Stored, read, write
+from loopscan.tuning.store import SCHEMA, Stored, read, together, write
 from tests.tuning.build import Told, productive, stuck, text
 from tests.tuning.sessions import sessions
 
@@ -212,3 +212,27 @@ def test_no_text_of_arguments_results_or_prompts_is_in_the_steps(secret: str) ->
 def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"cannot write .*No such file"):
         write(str(tmp_path / "gone" / "p.parquet"), BASIS, [stuck("one").profile()])
+
+
+def test_a_session_that_several_passes_hold_counts_once_by_its_longest_record() -> None:
+    short, long = stuck("one", 8).profile(), stuck("one", 12).profile()
+    other = productive("two").profile()
+    assert together([[short, other], [long]]) == ([other, long], 1)
+    assert together([[long, other], [short]]) == ([long, other], 1)
+    assert together([[long], [long], [other]]) == ([long, other], 1)
+    assert together([[long, long], [other]]) == ([long, long, other], 0)  # one pass told those apart itself
+
+
+def test_a_row_that_was_changed_by_hand_is_no_profile(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    saved(path, stuck("one").profile())
+    pl.read_parquet(path).with_columns(calls=pl.lit(7, pl.Int64)).write_parquet(path)
+    assert "is no complete file of profiles" in str(failure(str(path)))
+
+
+def test_tools_that_were_judged_as_others_are_part_of_how_profiles_were_made(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    basis = Basis("latest", tool_map=(("Bash", "exec"),))
+    write(str(path), basis, [stuck("one").profile()])
+    assert read([str(path)]).basis == basis
+    assert str(basis) == "ruleset latest, scope run, arm auto, Bash as exec"
