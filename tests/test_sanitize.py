@@ -593,7 +593,7 @@ class TestMask:
     )
     def test_a_flood_comes_to_an_end(self, shape: str) -> None:
         """A pattern that costs the square of its input would not; benchmarks/scaling.py has the figures."""
-        text = shape * (60_000 // len(shape))
+        text = shape * (30_000 // len(shape))
         assert isinstance(mask(text), str)
         assert len(preview({"x": text})) <= 60
 

@@ -258,8 +258,10 @@ def hostile(folder: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("format_", FORMATS)
-@pytest.mark.parametrize("options", [(), ("--no-previews",), ("--verbose",)])
+@pytest.mark.parametrize(
+    ("format_", "options"),
+    [*((format_, ()) for format_ in FORMATS), *(("text", (option,)) for option in ("--no-previews", "--verbose"))],
+)
 def test_nothing_of_a_transcript_is_printed_raw(tmp_path: Path, format_: str, options: tuple[str, ...]) -> None:
     done = run("replay", hostile(tmp_path), "--format", format_, "--ruleset", "2026.9", *options)
     assert done.returncode == 0
