@@ -170,7 +170,10 @@ def evidence(report: TuningReport, part: Part) -> Iterator[tuple[str, str]]:
         return
     figures = chosen.candidate.figures
     if figures.at_risk != part.at_risk:
-        yield "chosen on", f"{counted(figures.at_risk, 'session')} at risk: the other ones are held out"
+        yield (
+            "chosen on",
+            f"{counted(figures.at_risk, 'session')} at risk: the other ones are held out, or tell nothing of it",
+        )
     yield "incidents", caught(figures)
     yield "false", f"{counted(figures.false_blocks, 'false block')} in {rate(figures)}"
     yield "saves", f"{saved(figures.saved)} ({UPPER_BOUND})"
