@@ -157,7 +157,8 @@ def evidence(report: TuningReport, part: Part) -> Iterator[tuple[str, str]]:
     chosen = part.chosen
     sessions = f"{counted(part.at_risk, 'session')} at risk"
     if chosen.sessions_needed is not None:
-        sessions += f"; the promise needs {number(chosen.sessions_needed)} without a false block"
+        more = "with no further false block" if chosen.sessions_more else "without a false block"
+        sessions += f"; the promise needs {number(chosen.sessions_needed)} {more}"
     yield "evidence", sessions
     if chosen.sessions_more:
         yield (
