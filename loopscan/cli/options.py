@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from loopscan.errors import UsageError
+from loopscan.modes import Arm, ScopeRule
 
 
 class Format(StrEnum):
@@ -38,6 +39,18 @@ Settings = Annotated[
     typer.Option(
         "--set", help="Override one field: enabled=true, or with 2026.6 warningThreshold=8.", metavar="NAME=VALUE"
     ),
+]
+NoConfig = Annotated[
+    bool,
+    typer.Option("--no-config", help="Do not use the configuration that lies in a folder of OpenClaw."),
+]
+Scope = Annotated[
+    ScopeRule, typer.Option(help="Look back over the run, or over the whole session as without run ids.")
+]
+Arming = Annotated[Arm, typer.Option(help="When a compaction within a run arms the post-compaction guard.")]
+ToolMap = Annotated[
+    list[str] | None,
+    typer.Option("--tool-map", help="Judge a tool as the one that OpenClaw calls NAME.", metavar="TOOL=NAME"),
 ]
 InputFormat = Annotated[
     str | None,

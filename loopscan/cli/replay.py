@@ -12,6 +12,7 @@ from loopscan.cli.options import (
     MAX_EXPANDED,
     MAX_LINE,
     AllowEmpty,
+    Arming,
     ConfigFile,
     Debug,
     InputFormat,
@@ -19,12 +20,15 @@ from loopscan.cli.options import (
     JobSummary,
     MaxExpanded,
     MaxLine,
+    NoConfig,
     NoPreviews,
     Outputs,
     Paths,
     RulesetName,
+    Scope,
     Settings,
     SkipErrors,
+    ToolMap,
     parse_size,
     parse_tool_map,
 )
@@ -42,10 +46,7 @@ def replay(
     paths: Paths,
     ruleset: RulesetName = "latest",
     config: ConfigFile = None,
-    no_config: Annotated[
-        bool,
-        typer.Option("--no-config", help="Do not use the configuration that lies in a folder of OpenClaw."),
-    ] = False,
+    no_config: NoConfig = False,
     agent: Annotated[
         str | None,
         typer.Option(help="Judge all sessions with this agent's block, not each with its own agent's.", metavar="ID"),
@@ -55,16 +56,9 @@ def replay(
         Mode,
         typer.Option(help="enforce: vetoes and run ends take effect; observe: mark every verdict, change nothing."),
     ] = Mode.ENFORCE,
-    scope: Annotated[
-        ScopeRule, typer.Option(help="Look back over the run, or over the whole session as without run ids.")
-    ] = ScopeRule.RUN,
-    arm: Annotated[
-        Arm, typer.Option(help="When a compaction within a run arms the post-compaction guard.")
-    ] = Arm.AUTO,
-    tool_map: Annotated[
-        list[str] | None,
-        typer.Option("--tool-map", help="Judge a tool as the one that OpenClaw calls NAME.", metavar="TOOL=NAME"),
-    ] = None,
+    scope: Scope = ScopeRule.RUN,
+    arm: Arming = Arm.AUTO,
+    tool_map: ToolMap = None,
     input_format: InputFormat = None,
     max_line: MaxLine = MAX_LINE,
     max_expanded: MaxExpanded = MAX_EXPANDED,

@@ -13,15 +13,19 @@ from loopscan.cli.options import (
     MAX_EXPANDED,
     MAX_LINE,
     AllowEmpty,
+    Arming,
     ConfigFile,
     Debug,
     InputFormat,
     Jobs,
     MaxExpanded,
     MaxLine,
+    NoConfig,
     Outputs,
+    Scope,
     Settings,
     SkipErrors,
+    ToolMap,
     parse_size,
     parse_tool_map,
 )
@@ -53,10 +57,7 @@ def tune(
         typer.Option(help="2026.6, 2026.9 or latest (the default, or that of profiles).", metavar="NAME"),
     ] = None,
     config: ConfigFile = None,
-    no_config: Annotated[
-        bool,
-        typer.Option("--no-config", help="Do not use the configuration that lies in a folder of OpenClaw."),
-    ] = False,
+    no_config: NoConfig = False,
     agent: Annotated[
         str | None,
         typer.Option(help="Take this agent's block for what is in force everywhere.", metavar="ID"),
@@ -116,16 +117,9 @@ def tune(
             help="Merge what is recommended into this openclaw.json, after showing the difference.", metavar="FILE"
         ),
     ] = None,
-    scope: Annotated[
-        ScopeRule, typer.Option(help="Look back over the run, or over the whole session as without run ids.")
-    ] = ScopeRule.RUN,
-    arm: Annotated[
-        Arm, typer.Option(help="When a compaction within a run arms the post-compaction guard.")
-    ] = Arm.AUTO,
-    tool_map: Annotated[
-        list[str] | None,
-        typer.Option("--tool-map", help="Judge a tool as the one that OpenClaw calls NAME.", metavar="TOOL=NAME"),
-    ] = None,
+    scope: Scope = ScopeRule.RUN,
+    arm: Arming = Arm.AUTO,
+    tool_map: ToolMap = None,
     input_format: InputFormat = None,
     max_line: MaxLine = MAX_LINE,
     max_expanded: MaxExpanded = MAX_EXPANDED,
@@ -164,7 +158,7 @@ def tune(
         from loopscan.tuning.settings import tried_axes
         from loopscan.tuning.store import SUFFIX
         from loopscan.tuning.store import write as write_profiles
-        from loopscan.tuning.tune import add_files, basis_of_files, gather, tune
+        from loopscan.tuning.tune import gather, read_files, tune
 
         if not paths:
             raise UsageError("name transcripts, folders or profiles to tune by")
@@ -190,12 +184,14 @@ def tune(
             config = Path(write)  # what is written to is what is in force
         stored = [path for path in paths if path.endswith(SUFFIX) and "://" not in path]
         sources = [path for path in paths if path not in stored]
-        made = basis_of_files(stored) if ruleset is None and not sources else None
+        profiles, unread = read_files(stored)
+        if ruleset is None and not sources:
+            ruleset = next((each.basis.ruleset for each in profiles if each.sessions), None)
         planned = plan(
             sources,
             config=config,
             agent=agent,
-            ruleset=ruleset or (made.ruleset if made is not None else "latest"),
+            ruleset=ruleset or "latest",
             overrides=parse_settings(settings or ()),
             mode="observe",
             scope=scope.value,
@@ -210,7 +206,8 @@ def tune(
         )
         with progress_of("reading", done, shown=not quiet) as progress:
             gathered = gather(planned, jobs=jobs, progress=progress, debug=debug)
-        unread = add_files(gathered, stored)
+        for each in profiles:
+            gathered.add(each)
         if profiles_out is not None:
             write_profiles(profiles_out, gathered.basis, gathered.profiles)
         report = tune(

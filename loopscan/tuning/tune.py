@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from loopscan._version import __version__
 from loopscan.configedit import Change, block_text
@@ -20,7 +18,7 @@ from loopscan.sessions import Options
 from loopscan.transcripts.discover import Skipped
 from loopscan.transcripts.places import closing_archives
 from loopscan.tuning.advice import advise
-from loopscan.tuning.courses import METRICS, Judge
+from loopscan.tuning.courses import METRICS, Judge, as_recorded, nobody
 from loopscan.tuning.decisions import decide_enabled, decide_thresholds
 from loopscan.tuning.given import GivenLabels
 from loopscan.tuning.nearby import flips
@@ -104,7 +102,7 @@ def tune(
     """
     wishes = wishes or Wishes()
     rules = options.policy.ruleset
-    judge = Judge(*_judging(prices, labels))
+    judge = Judge(prices or as_recorded, labels or nobody)
     in_force, notes = answerable(Setting.of(options.policy))
     own = {agent: answerable(Setting.of(policy))[0] for agent, policy in options.agents.items()}
     every = [in_force, *own.values()]
@@ -157,39 +155,21 @@ def tune(
     )
 
 
-def add_files(gathered: Gathered, paths: Sequence[str]) -> list[str]:
-    """Add the profiles of files, and return what is wrong with those that cannot be read, a line each.
-
-    Raises :class:`UsageError` for profiles that were not made alike.
-    """
+def read_files(paths: Sequence[str]) -> tuple[list[Stored], list[str]]:
+    """Return the profiles in files, each read once, and what is wrong with those that cannot be read, a line each."""
+    found: list[Stored] = []
     wrong: list[str] = []
     for path in paths:
         try:
-            gathered.add(read([path]))
+            found.append(read([path]))
         except InputError as error:
             wrong.append(str(error))
-    return wrong
-
-
-def basis_of_files(paths: Sequence[str]) -> Basis | None:
-    """Return what the first file of profiles that can be read was made with; ``None`` if none can."""
-    for path in paths:
-        with suppress(InputError):
-            stored = read([path])
-            if stored.sessions:
-                return stored.basis
-    return None
+    return found, wrong
 
 
 def changes_of(report: TuningReport) -> list[Change]:
     """Return what the decisions of a report set, for :func:`loopscan.configedit.edit`."""
     return _changes(report.decisions)
-
-
-def _judging(prices: Prices | None, labels: GivenLabels | None) -> list[Any]:
-    from loopscan.tuning.courses import as_recorded, nobody
-
-    return [prices or as_recorded, labels or nobody]
 
 
 def _groups(sessions: Sessions, by: By | None) -> dict[str, Sessions]:
