@@ -48,7 +48,7 @@ class Once:
     def __init__(self, identifier: Identifier) -> None:
         self._identifier = identifier
         self._calls: dict[int, Identified] = {}
-        self._outcome: tuple[Outcome, str, Judged] | None = None
+        self._outcome: tuple[Outcome, Call, Judged] | None = None
 
     def forget(self) -> None:
         """Forget what was asked for: another event comes."""
@@ -68,8 +68,8 @@ class Once:
     def outcome(self, tool: str, call: Call, outcome: Outcome) -> Judged:
         """Return what is kept of the outcome of ``call`` to ``tool``, the name that the engine goes by."""
         latest = self._outcome
-        if latest is None or latest[0] is not outcome or latest[1] != tool:
-            latest = self._outcome = (outcome, tool, self._identifier.outcome(tool, call, outcome))
+        if latest is None or latest[0] is not outcome or latest[1] is not call:
+            latest = self._outcome = (outcome, call, self._identifier.outcome(tool, call, outcome))
         return latest[2]
 
     def absence(self, call: AbsentCall) -> bytes:
