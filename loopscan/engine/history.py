@@ -18,11 +18,12 @@ class History:
 
     def __init__(self, size: int) -> None:
         self._size = size
+        self._held = 0
         self._records: deque[Record] = deque()
         self._scopes: dict[str | None, Scope] = {}
 
     def __len__(self) -> int:
-        return len(self._records)
+        return self._held
 
     def scope(self, run_id: str | None) -> Scope:
         """Return the scope of a run id, to look back over; ``None`` is a scope of its own."""
@@ -35,19 +36,37 @@ class History:
 
         Its outcome is to be settled later, unless it is a ``veto`` or ``settled``: no outcome will come.
         """
-        scope = self._scopes.get(run_id)
-        if scope is None:
-            scope = self._scopes[run_id] = Scope()
         record = Record(tool, signature, run_id, veto=veto, settled=settled or veto)
-        self._records.append(record)
-        scope.append(record)
-        while len(self._records) > self._size:
-            oldest = self._records.popleft()
-            left = self._scopes[oldest.run_id]
-            left.evict(oldest)
-            if not left.records:
-                del self._scopes[oldest.run_id]
+        self._scope_of(record).append(record)
+        self._add(record)
         return record
+
+    def pass_over(self, run_id: str | None, calls: int) -> None:
+        """Append as many records as there are calls, each unlike all others, and of which no outcome will come."""
+        record = Record("", b"", run_id, settled=True, calls=calls)
+        self._scope_of(record).pass_over(record)
+        self._add(record)
+
+    def _scope_of(self, record: Record) -> Scope:
+        scope = self._scopes.get(record.run_id)
+        if scope is None:
+            scope = self._scopes[record.run_id] = Scope()
+        return scope
+
+    def _add(self, record: Record) -> None:
+        """Take in what its scope has taken in, and cut the history."""
+        self._records.append(record)
+        self._held += record.calls
+        while self._held > self._size:
+            oldest = self._records[0]
+            calls = min(oldest.calls, self._held - self._size)
+            self._held -= calls
+            left = self._scopes[oldest.run_id]
+            left.evict(oldest, calls)
+            if oldest.evicted:
+                self._records.popleft()
+            if not left.held:
+                del self._scopes[oldest.run_id]
 
     def settle(
         self, record: Record, judged: Judged | None, *, lossy: bool = False, passed_over: bool = False
@@ -96,6 +115,8 @@ class Scope:
 
     def __init__(self) -> None:
         self.records: deque[Record] = deque()
+        self.held = 0
+        """How many calls they stand for."""
         self._next = 0
         self._waiting: deque[Record] = deque()
         self._lanes: dict[bytes, Lane] = {}
@@ -110,8 +131,7 @@ class Scope:
 
     def append(self, record: Record) -> None:
         """Take in the newest record."""
-        record.position, self._next = self._next, self._next + 1
-        self.records.append(record)
+        self._number(record)
         lane = self._lanes.get(record.signature)
         if lane is None:
             lane = self._lanes[record.signature] = Lane()
@@ -119,6 +139,22 @@ class Scope:
         self._alternation.push(record.signature)
         if record.veto:
             lane.veto(record.position)
+        self._wait(record)
+
+    def pass_over(self, record: Record) -> None:
+        """Take in a record that stands for calls that differ from all others."""
+        self._number(record)
+        for number in range(max(self._next - 2, self._next - record.calls), self._next):
+            self._alternation.push(b"passed over %d" % number)
+        self._wait(record)
+
+    def _number(self, record: Record) -> None:
+        self._next += record.calls
+        self.held += record.calls
+        record.position = self._next - 1
+        self.records.append(record)
+
+    def _wait(self, record: Record) -> None:
         self._waiting.append(record)
         if not record.settled:
             self._after_waiting = None
@@ -139,14 +175,19 @@ class Scope:
         self._after_waiting = None
         self._advance()
 
-    def evict(self, record: Record) -> None:
-        """Forget ``record``, which is the oldest."""
+    def evict(self, record: Record, calls: int = 1) -> None:
+        """Forget ``calls`` of those that ``record`` stands for, which is the oldest."""
+        self.held -= calls
+        record.calls -= calls
+        if record.calls:
+            return
         self.records.popleft()
         record.evicted = True
-        lane = self._lanes[record.signature]
-        lane.evict(record.position)
-        if not lane.live:
-            del self._lanes[record.signature]
+        lane = self._lanes.get(record.signature)
+        if lane is not None:
+            lane.evict(record.position)
+            if not lane.live:
+                del self._lanes[record.signature]
         if self._waiting and self._waiting[0] is record:
             self._waiting.popleft()
             self._take(record)
@@ -208,7 +249,7 @@ class Scope:
         streak = self._tail().unknown
         if streak.tool != tool:
             return 0, None
-        return min(streak.count, len(self.records)), streak.name
+        return min(streak.count, self.held), streak.name
 
     def ping_pong(self, signature: bytes, ahead: Projection) -> tuple[int, str | None, bool, bytes]:
         """Return the ping-pong count of a proposed call, and of the other call the tool and signature.
@@ -216,7 +257,7 @@ class Scope:
         Before the signature stands whether nothing progresses.
         """
         alternation = ahead.alternation
-        length = min(alternation.length, len(self.records) + ahead.calls)
+        length = min(alternation.length, self.held + ahead.calls)
         if length < 2 or alternation.before != signature or alternation.last is None:
             return 0, None, False, b""
         paired = ahead.newest_tool if ahead.calls else self.records[-1].tool
@@ -248,7 +289,7 @@ class Scope:
             return self._settled
         if self._after_waiting is None:
             newest = list(takewhile(lambda record: record.settled, reversed(self._waiting)))
-            self._after_waiting = Tail(self._next - len(newest))
+            self._after_waiting = Tail(self._next - sum(record.calls for record in newest))
             for record in reversed(newest):
                 self._after_waiting.push(record)
         return self._after_waiting

@@ -185,10 +185,9 @@ class SessionEngine:
         run.unknown.reset()
         if run.errors:
             run.errors.reset()
-        first, run.calls, run.batches = run.calls, run.calls + calls, run.batches + messages
-        if self.policy.enabled:
-            for number in range(first, first + recorded):
-                self._history.append("", b"passed over %d" % number, self.scope_id(run), settled=True)
+        run.calls, run.batches = run.calls + calls, run.batches + messages
+        if self.policy.enabled and recorded:
+            self._history.pass_over(self.scope_id(run), recorded)
 
     # --- assistant messages
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import count, islice
+from typing import Any
+
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +18,7 @@ from .reference import Past
 RUNS = (None, "r", "s")
 CALLS = (("exec", b"e1"), ("exec", b"e2"), ("exec", b"e3"), ("read", b"r1"), ("read", b"r2"))
 X, Y = b"x", b"y"
+NUMBERS = count()  # no two calls that are passed over share one
 REJECTION = Judged(Y, no_progress=True)
 OUTCOMES = (
     REJECTION,
@@ -40,10 +44,12 @@ settle = st.tuples(st.integers(0, 9), st.integers(0, len(OUTCOMES) - 1))
 # A narrow alphabet makes long streaks, a wide one makes breaks.
 narrow = st.tuples(st.just(1), st.sampled_from((0, 1)), st.sampled_from((-2, -1, 0, 7, 7, 8)))
 churning = st.tuples(st.just(1), st.sampled_from((3, 4)), st.sampled_from((-2, 5, 5, 5, 6)))
-operation = st.one_of(append, append, settle, narrow, narrow, churning, churning)
+# calls that are passed over: (run, how many)
+passing = st.tuples(st.just("pass over"), st.integers(0, len(RUNS) - 1), st.sampled_from((1, 1, 2, 3, 9)), st.just(0))
+operation = st.one_of(append, append, settle, narrow, narrow, churning, churning, passing)
 
 
-def apply(operations: list[tuple[int, ...]], size: int) -> tuple[History, list[Past]]:
+def apply(operations: list[tuple[Any, ...]], size: int) -> tuple[History, list[Past]]:
     """Build the same history twice: with the incremental streaks, and as a plain list."""
     history, plain = History(size), list[Past]()
     waiting: list[tuple[Record, Past]] = []
@@ -58,6 +64,11 @@ def apply(operations: list[tuple[int, ...]], size: int) -> tuple[History, list[P
                 waiting.append((record, past))
             elif became >= 0:
                 decide(history, plain, size, record, past, OUTCOMES[became])
+        elif len(op) == 4:
+            _, place, calls, _ = op
+            history.pass_over(RUNS[place], calls)
+            plain += (Past("", b"other %d" % number, RUNS[place]) for number in islice(NUMBERS, calls))
+            del plain[:-size]
         elif waiting:
             record, past = waiting.pop(op[0] % len(waiting))
             decide(history, plain, size, record, past, OUTCOMES[op[1]])
@@ -84,7 +95,7 @@ def decide(history: History, plain: list[Past], size: int, record: Record, past:
 @example([(1, 0, 7)] * 3 + [(1, 1, 7)] + [(1, 0, -1)] * 2 + [(1, 1, 7)] * 2, 25, [0, 0], "r")
 @example([(1, 3, -2), (1, 3, -2), (1, 3, 1), (1, 1), (0, 1)], 25, [], "r")
 def test_every_streak_equals_its_plain_walk(
-    operations: list[tuple[int, ...]], size: int, siblings: list[int], run: str | None
+    operations: list[tuple[Any, ...]], size: int, siblings: list[int], run: str | None
 ) -> None:
     history, plain = apply(operations, size)
     scope = history.scope(run)
@@ -107,13 +118,13 @@ def test_every_streak_equals_its_plain_walk(
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(operation, max_size=80), st.integers(1, 10))
-def test_what_leaves_the_history_leaves_memory(operations: list[tuple[int, ...]], size: int) -> None:
+def test_what_leaves_the_history_leaves_memory(operations: list[tuple[Any, ...]], size: int) -> None:
     history, plain = apply(operations, size)
     for run in RUNS:
         scope = history.scope(run)
         held = [past for past in plain if past.run == run]
-        assert len(scope.records) == len(held)
-        assert set(scope._lanes) == {past.signature for past in held}
+        assert scope.held == len(held) == sum(record.calls for record in scope.records)
+        assert set(scope._lanes) == {past.signature for past in held if past.tool}
 
 
 # --- streaks, step by step in a short history
