@@ -8,7 +8,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from functools import partial
 from multiprocessing import get_context
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
 from loopscan.errors import InputError
 from loopscan.transcripts.discover import Discovery, Found
@@ -18,6 +18,8 @@ _CHUNK_BYTES = 1 << 20
 _Answer_co = TypeVar("_Answer_co", covariant=True)
 _Answer = TypeVar("_Answer")
 _Task = TypeVar("_Task")
+#: Makes a pool of so many processes, each of which is handed the work once, however many tasks there are.
+PoolOf: TypeAlias = Callable[[int, Callable[[Any], Any]], ProcessPoolExecutor]
 
 
 class Work(Protocol[_Answer_co]):
@@ -94,7 +96,7 @@ def _length(found: Found) -> int:
 
 
 def _families(
-    found: Sequence[Found], work: Work[_Answer], pool_of: Callable[[int], ProcessPoolExecutor], jobs: int
+    found: Sequence[Found], work: Work[_Answer], pool_of: PoolOf, jobs: int
 ) -> Iterator[tuple[list[int], list[_Answer]]]:
     groups = families(found)
     members = [[found[place] for place in group] for group in groups]
@@ -118,7 +120,7 @@ def in_order(
     killed: Callable[[_Task], _Answer],
     jobs: int,
     *,
-    pool_of: Callable[[int], ProcessPoolExecutor] | None = None,
+    pool_of: PoolOf | None = None,
     here: Callable[[_Task], bool] = lambda task: False,
     at_once: int = 1,
 ) -> Iterator[_Answer]:
@@ -136,9 +138,13 @@ def in_order(
     make = pool_of or partial(_pool, None)
     finished = 0
     try:
-        with make(workers) as pool:
+        with make(workers, work) as pool:
             away = (task for task, leaves in zip(tasks, apart, strict=True) if leaves)
-            answers = pool.map(work, away, chunksize=max(1, min(at_once, sum(apart) // (4 * workers))))
+            answers = pool.map(
+                cast(Callable[[_Task], _Answer], _do),
+                away,
+                chunksize=max(1, min(at_once, sum(apart) // (4 * workers))),
+            )
             for task, leaves in zip(tasks, apart, strict=True):
                 yield next(answers) if leaves else work(task)
                 finished += 1
@@ -160,19 +166,33 @@ def _work_on_family(family: Iterable[Found], work: Work[_Answer]) -> list[_Answe
     return [answers[place] for place in range(len(family))]
 
 
-def _pool(start_method: str | None, workers: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(workers, get_context(start_method))
+def _pool(start_method: str | None, workers: int, work: Callable[[Any], Any]) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(workers, get_context(start_method), _take_on, (work,))
+
+
+class _Worker:
+    """What a process of a pool was handed."""
+
+    work: Callable[[object], object]
+
+
+def _take_on(work: Callable[[object], object]) -> None:
+    _Worker.work = work
+
+
+def _do(task: object) -> object:
+    return _Worker.work(task)
 
 
 def _in_a_process_of_its_own(
     task: _Task,
     work: Callable[[_Task], _Answer],
     killed: Callable[[_Task], _Answer],
-    pool_of: Callable[[int], ProcessPoolExecutor],
+    pool_of: PoolOf,
 ) -> _Answer:
     """Do one task in a process of its own, since a process that had others as well was killed."""
     try:
-        with pool_of(1) as pool:
-            return pool.submit(work, task).result()
+        with pool_of(1, work) as pool:
+            return pool.submit(cast(Callable[[_Task], _Answer], _do), task).result()
     except BrokenProcessPool:
         return killed(task)
