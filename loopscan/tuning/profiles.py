@@ -7,7 +7,9 @@ go; of the others the steps are kept (:mod:`loopscan.tuning.steps`).
 
 from __future__ import annotations
 
+import zlib
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Final
@@ -84,10 +86,20 @@ class Spent:
 class UnitProfile:
     """Runs that go on at the same time, and in which something repeats."""
 
-    steps: bytes
-    """A JSON array of :data:`~loopscan.tuning.steps.Step`."""
+    packed: bytes
+    """:attr:`steps`, compressed: all units are held in memory at the same time."""
     runs: tuple[str, ...]
     """Their keys, in the order in which they appear."""
+
+    @classmethod
+    def of(cls, steps: bytes, runs: Iterable[str]) -> UnitProfile:
+        """Return the profile with these steps."""
+        return cls(zlib.compress(steps, 1), tuple(runs))
+
+    @property
+    def steps(self) -> bytes:
+        """A JSON array of :data:`~loopscan.tuning.steps.Step`."""
+        return zlib.decompress(self.packed)
 
     def read(self) -> list[Step]:
         """Return the steps."""
@@ -200,7 +212,7 @@ class ProfileBuilder:
         """Return the profile: nothing follows."""
         self._clock(where)
         started, kept = self._started, [unit for unit in self._units if unit.repeats]
-        units = tuple(UnitProfile(b"[%s]" % bytes(unit.steps[:-1]), tuple(unit.runs)) for unit in kept)
+        units = tuple(UnitProfile.of(b"[%s]" % bytes(unit.steps[:-1]), unit.runs) for unit in kept)
         numbers = {run: self._numbers[run] for unit in units for run in unit.runs}
         return SessionProfile(
             written(self._source),

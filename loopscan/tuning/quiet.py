@@ -15,7 +15,8 @@ from typing import Any, Final
 
 from loopscan.engine.detectors import Warnings
 from loopscan.rulesets import Ruleset
-from loopscan.tuning.incidents import SHORTEST, SHORTEST_ALTERNATION
+from loopscan.tuning.incidents import SHORTEST, SHORTEST_ALTERNATION, Loop
+from loopscan.tuning.profiles import LOWEST_THRESHOLD
 from loopscan.tuning.settings import Setting
 from loopscan.tuning.steps import FAILED, NO_PROGRESS, NOT_RUN, REJECTED, VETO, Step
 
@@ -54,7 +55,7 @@ class Quiet:
     """What there is to say of a unit in which nothing is blocked."""
 
     incidents: bool = False
-    """Some streak may be long enough to be an incident."""
+    """Some incident may have enough calls for a threshold."""
     repeats: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
     """For each history size the signature and the count of every call that may bring a warning, in order."""
 
@@ -102,6 +103,9 @@ class _Listening:
         self._churn, self._tool = 0, ""
         """At most so many newest calls of one tool made no progress."""
         self._absent = self._unknown = 0
+        self._short: set[Loop] = set()
+        """What repeats in the streaks that may be incidents."""
+        self._alternated = False
         self._failed: Counter[int] = Counter()
 
     def step(self, step: Step) -> bool:
@@ -123,7 +127,7 @@ class _Listening:
             return True
         if absent:
             self._absent += 1
-            self.found.incidents |= self._absent >= SHORTEST
+            self._streak(Loop.ABSENT_TOOL, self._absent)
             if self._absent >= self._lowest or not all(self._fails(call[1]) for call in absent):
                 return False
         if len(calls) > self._limits.histories[0]:
@@ -156,7 +160,8 @@ class _Listening:
         else:
             self._alternating = self._alternating + 1 if self._alternating >= 2 and sign == self._before else 2
         self._before, self._last = self._last, sign
-        self.found.incidents |= self._alternating >= SHORTEST_ALTERNATION
+        if self._alternating >= SHORTEST_ALTERNATION:
+            self._streak(Loop.ALTERNATION, self._alternating)
         if tool != _ACROSS:
             self._failing = 0
         if tool != self._tool:
@@ -191,7 +196,9 @@ class _Listening:
             self._fell(failure, alone=alone)
         if unknown is not None:
             self._unknown += 1
-        self.found.incidents |= max(self._alike[sign], self._failing, self._unknown) >= SHORTEST
+        self._streak(Loop.SAME_CALL, self._alike[sign])
+        self._streak(Loop.SAME_FAILURE, self._failing)
+        self._streak(Loop.UNKNOWN_TOOL, self._unknown)
         return self._unknown < self._lowest
 
     def _fell(self, failure: int | None, *, alone: bool) -> None:
@@ -201,6 +208,17 @@ class _Listening:
         else:
             self._failing = 1 if alone and failure != self._failure else self._failing + 1
             self._failure = failure
+
+    def _streak(self, loop: Loop, calls: int) -> None:
+        """Take in how many calls a streak may have.
+
+        Short streaks that share calls may be a long incident, which only those of two loops do, and alternations.
+        """
+        if calls >= SHORTEST:
+            self._short.add(loop)
+            two = len(self._short) > 1 or (loop is Loop.ALTERNATION and self._alternated)
+            self._alternated |= loop is Loop.ALTERNATION
+            self.found.incidents |= two or calls >= LOWEST_THRESHOLD
 
     def _fails(self, sign: int | None) -> bool:
         """Take in a failed call; return whether the guard against identical errors cannot have met its limit."""

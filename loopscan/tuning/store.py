@@ -159,13 +159,16 @@ def _read_one(path: str) -> tuple[Basis | None, list[SessionProfile]]:
         known = frame.select(list(schema))
         if dict(known.schema) != schema or known.drop(*_MAY_BE_MISSING).null_count().sum_horizontal().sum():
             raise ValueError("a column is of another kind, or has gaps")
-        rows = known.to_dicts()
-        if any(row["digest"] != _digest(row) for row in rows):
-            raise ValueError("a row is not as it was written")
-        bases = {_basis(row) for row in rows}
+        bases: set[Basis] = set()
+        sessions: list[SessionProfile] = []
+        for row in (row for some in known.iter_slices(_AT_ONCE) for row in some.to_dicts()):
+            if row["digest"] != _digest(row):
+                raise ValueError("a row is not as it was written")
+            bases.add(_basis(row))
+            sessions.append(_session(row))
         if len(bases) > 1:
             raise _wrong(path, "holds profiles that were not made alike")
-        return (bases.pop() if bases else None), [_session(row) for row in rows]
+        return (bases.pop() if bases else None), sessions
     except OSError as error:
         raise InputError(f"{clean(path)}: {error.strerror or 'cannot be read'}", path) from error
     except (pl.exceptions.PolarsError, UsageError, LookupError, TypeError, ValueError, AttributeError) as error:
@@ -185,7 +188,7 @@ def _session(row: dict[str, Any]) -> SessionProfile:
     """Return the profile in a row. Raises a :class:`ValueError` or the like where its parts do not fit together."""
     numbers = orjson.loads(row["run_numbers"])
     units = tuple(
-        _unit(UnitProfile(steps.encode(), tuple(runs)), numbers)
+        _unit(UnitProfile.of(steps.encode(), runs), numbers)
         for steps, runs in zip(row["units"], row["unit_runs"], strict=True)
     )
     return SessionProfile(
@@ -214,5 +217,7 @@ def _unit(unit: UnitProfile, numbers: Mapping[str, int]) -> UnitProfile:
     return unit
 
 
+#: As many rows are unpacked at the same time.
+_AT_ONCE: Final = 256
 #: What a row may do without.
 _MAY_BE_MISSING: Final = ("agent", "model", "started", "ended")

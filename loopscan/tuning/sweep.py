@@ -49,6 +49,11 @@ class UnitAnswers:
     figures: Floats = field(default_factory=lambda: np.zeros((0, 0)))
     """For each course the :data:`METRICS`, warnings left out."""
 
+    def share(self, known: dict[bytes, Any]) -> None:
+        """Hold one array with other units where what it says of the settings is the same, as it mostly is."""
+        self.course = known.setdefault(self.course.tobytes(), self.course)
+        self.warnings = known.setdefault(self.warnings.tobytes(), self.warnings)
+
 
 @dataclass(slots=True)
 class SessionAnswers:
@@ -219,10 +224,13 @@ def answer(
     repeating = [profile for profile in profiles if profile.units]
     tasks = [repeating[start : start + _AT_ONCE] for start in range(0, len(repeating), _AT_ONCE)]
     found: list[SessionAnswers] = []
+    known: dict[bytes, Any] = {}
     for profiles_of_task, answers in zip(tasks, in_order(tasks, sweeper, sweeper, jobs), strict=True):
         for profile, each in zip(profiles_of_task, answers, strict=True):
             each.profile = profile  # one object a session, also if it came from another process
             if each.tells:
                 each.judge(judge)
+                for unit in each.units:
+                    unit.share(known)
                 found.append(each)
     return found
