@@ -35,7 +35,10 @@ def name_of(profile: SessionProfile, incident: Incident) -> str:
 
 @dataclass(slots=True)
 class GivenLabels:
-    """Labels by incident, by run of a session, and by session: the closest one counts."""
+    """Labels by incident, by run of a session, and by session: the closest one counts.
+
+    Names are compared as they are shown, since that is how an export may write them.
+    """
 
     incidents: dict[str, Label] = field(default_factory=dict)
     runs: dict[tuple[str, int], Label] = field(default_factory=dict)
@@ -45,10 +48,10 @@ class GivenLabels:
 
     def __call__(self, profile: SessionProfile, unit: int, incident: Incident) -> Label | None:
         """Return the label that was given to an incident."""
-        name = name_of(profile, incident)
-        run = (profile.session, profile.run_numbers[incident.run])
-        keys: tuple[object, ...] = (name, run, profile.session)
-        labels = (self.incidents.get(name), self.runs.get(run), self.sessions.get(profile.session))
+        name, session = clean(name_of(profile, incident)), clean(profile.session)
+        run = (session, profile.run_numbers[incident.run])
+        keys: tuple[object, ...] = (name, run, session)
+        labels = (self.incidents.get(name), self.runs.get(run), self.sessions.get(session))
         found = [(place, label) for place, label in enumerate(labels) if label is not None]
         self.used.update((place, keys[place]) for place, _ in found)
         return found[0][1] if found else None
@@ -99,9 +102,9 @@ def _take(found: GivenLabels, row: Mapping[str, object], label: Label, place: st
 
 
 def _plain(value: object) -> str:
-    """Return a cell as it was before the export made sure that no spreadsheet takes it for a formula."""
+    """Return a cell as it is shown, before the export made sure that no spreadsheet takes it for a formula."""
     text = "" if value is None else str(value)
-    return text[1:] if text[:1] == "'" and text[1:2] in {*FORMULA} else text
+    return clean(text[1:] if text[:1] == "'" and text[1:2] in {*FORMULA} else text)
 
 
 def _parquet_rows(shown: str, data: bytes) -> Iterator[tuple[int, Mapping[str, object]]]:

@@ -146,5 +146,6 @@ def _utf8(value: object) -> object:
 
 
 def _cell(text: str) -> str:
-    """Return text that no spreadsheet takes for a formula."""
+    """Return text with nothing in it that a terminal acts on, and that no spreadsheet takes for a formula."""
+    text = clean(text)
     return f"'{text}" if text[:1] in {*FORMULA} else text

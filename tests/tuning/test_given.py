@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from loopscan.errors import UsageError
+from loopscan.sanitize import clean
 from loopscan.tuning.given import GivenLabels, name_of, read_labels
 from loopscan.tuning.labels import Label
 from tests.tuning.build import Told
@@ -84,8 +85,8 @@ def test_session_names_that_are_numbers_are_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ending", ["\x85", "\u2028", "\x0c"])
 def test_odd_line_breaks_in_a_name_end_no_line(tmp_path: Path, ending: str) -> None:
     text = f'{{"session": "a{ending}b", "label": "stuck"}}\n'.replace("\x0c", "\\f")
-    assert given(tmp_path, text).sessions == {f"a{ending}b": STUCK}
-    assert given(tmp_path, f"session,label\na{ending}b,stuck\n").sessions == {f"a{ending}b": STUCK}
+    assert given(tmp_path, text).sessions == {clean(f"a{ending}b"): STUCK}
+    assert given(tmp_path, f"session,label\na{ending}b,stuck\n").sessions == {clean(f"a{ending}b"): STUCK}
 
 
 @pytest.mark.parametrize(

@@ -113,6 +113,12 @@ def test_no_cell_is_taken_for_a_formula(tmp_path: Path) -> None:
         assert not [cell for cell in row if cell[:1] in {*"=+@\t\r"}]
 
 
+def test_no_cell_acts_on_a_terminal(tmp_path: Path) -> None:
+    path = tmp_path / "incidents.csv"
+    export(str(path), found())
+    assert [char for char in path.read_text("utf-8") if not char.isprintable() and char != "\n"] == []
+
+
 def test_an_export_without_incidents_has_its_columns(tmp_path: Path) -> None:
     path = tmp_path / "incidents.csv"
     export(str(path), [])
