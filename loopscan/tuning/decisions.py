@@ -15,10 +15,7 @@ def decide_thresholds(whole: Part, parts: Sequence[Part]) -> list[Decision]:
     """Return what to set where thresholds can be set: for all, and for each agent whose own choice is another."""
     chosen = whole.chosen
     changes = chosen.candidate.changes if chosen.candidate else {}
-    if chosen.candidate is None:
-        reason = f"leave it as it is: {chosen.reason}"
-    else:
-        reason = chosen.reason if changes else "as it is"
+    reason = chosen.reason if changes or chosen.candidate is None else "as it is"
     return [Decision(None, changes, reason), *(_own_decision(part, whole, changes) for part in parts)]
 
 
@@ -26,8 +23,8 @@ def _own_decision(part: Part, whole: Part, general: Changes) -> Decision:
     """Return what to set for an agent, beyond what it gets of what is set for all."""
     chosen, now = part.chosen, part.in_force.setting
     if chosen.candidate is None:
-        kept = "nothing apart from what is for all agents" if general else "leave it as it is"
-        return Decision(part.name, {}, f"{kept}: {chosen.reason}")
+        kept = "nothing apart from what is for all agents: " if general else ""
+        return Decision(part.name, {}, kept + chosen.reason)
     own = now.changes(whole.in_force.setting)  # what a block of its own sets goes before what is set for all
     inherited = now.with_fields({name: value for name, value in general.items() if name not in own})
     changes = chosen.candidate.setting.changes(inherited)
@@ -45,12 +42,12 @@ def decide_enabled(part: Part, *, max_false_block: float, confidence: float) -> 
     rate, sure = percent(max_false_block), percent(confidence)
     seen = f"{on.caught} stuck caught, false blocks in {on.false_sessions} of {on.at_risk} sessions"
     if not on.at_risk:
-        return Decision(part.name, {}, "leave it as it is: no loop that it would step into can be judged")
+        return Decision(part.name, {}, "no loop that it would step into can be judged")
     high = upper_bounds([on.false_sessions], on.at_risk, 1 - confidence)
     low = lower_bounds([on.false_sessions], on.at_risk, 1 - confidence)
     if float(high[0]) <= max_false_block:
         if not on.caught:
-            return Decision(part.name, {}, f"leave it as it is: it would step into nothing that is stuck ({seen})")
+            return Decision(part.name, {}, f"it would step into nothing that is stuck ({seen})")
         return Decision(
             part.name, {"enabled": True}, f"no more than {rate} false blocks at {sure} confidence ({seen})"
         )
@@ -60,5 +57,5 @@ def decide_enabled(part: Part, *, max_false_block: float, confidence: float) -> 
     return Decision(
         part.name,
         {},
-        f"leave it as it is: {on.at_risk} at risk do not tell, {needed} with no further one would ({seen})",
+        f"{on.at_risk} at risk do not tell, {needed} with no further one would ({seen})",
     )

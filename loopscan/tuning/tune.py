@@ -210,7 +210,7 @@ def _enabled(making: Parts, groups: Mapping[str, Sessions], sessions: Sessions, 
     unnamed = sum(profile.agent is None for profile in sessions.profiles) if groups else 0
     if unnamed:
         why = f"{counted(unnamed, 'session')} without an agent; what is set for all would reach every agent"
-        found.append(Decision(None, {}, f"leave it as it is: {why}"))
+        found.append(Decision(None, {}, why))
     return found
 
 
