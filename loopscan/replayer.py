@@ -210,7 +210,7 @@ class _Advising:
     def take(self, sessions: Iterable[SessionReport]) -> None:
         for session in sessions:
             if self._advisers is not None and session.profile is not None:
-                self._advisers.add(session.profile, self._options.own_policy(session.agent) or self._options.policy)
+                self._advisers.add(session.profile, self._options.policy_of(session.agent))
                 session.profile = None
 
     def lines(self) -> tuple[str, ...]:
@@ -236,7 +236,14 @@ def add(report: Report, source: SourceReport, sessions: list[SessionReport], opt
 class SourceReplay:
     """One source on its way: its events in, its report and those of its sessions out."""
 
-    def __init__(self, found: Found, options: Options) -> None:
+    def __init__(
+        self,
+        found: Found,
+        options: Options,
+        begin: Callable[[str, SessionStarted, Options], SessionReplay] = SessionReplay,
+    ) -> None:
+        """Begin the source; ``begin`` makes what replays each of its sessions."""
+        self._begin = begin
         self.source = found.source
         self.report = SourceReport(found.source.name, found.reader)
         self.sessions: list[SessionReport] = []
@@ -254,7 +261,7 @@ class SourceReplay:
             case Pause():
                 pass
             case SessionStarted():
-                self._current = self._going[event.session] = SessionReplay(self.source.name, event, self._options)
+                self._current = self._going[event.session] = self._begin(self.source.name, event, self._options)
             case SessionResumed():
                 self._current = self._going.get(event.session)
             case SessionEnded():

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from loopscan.configfile import agent_key
+from loopscan.engine.detectors import Counts, Verdict, decide
 from loopscan.engine.identify import ByContent, Identifier, Once
-from loopscan.engine.session import RunState, SessionEngine, Slot
+from loopscan.engine.session import Judging, RunState, SessionEngine, Slot
 from loopscan.events import (
     AbsentCall,
     Compaction,
@@ -56,10 +57,38 @@ class Options:
         """Return the policy of an agent that has a block of its own."""
         return self.agents.get(agent_key(agent)) if agent is not None else None
 
-    def engine(self, agent: str | None, identifier: Identifier | None = None) -> SessionEngine:
+    def policy_of(self, agent: str | None) -> Policy:
+        """Return the policy that the sessions of an agent are judged with."""
+        return self.own_policy(agent) or self.policy
+
+    def engine(
+        self, agent: str | None, identifier: Identifier | None = None, judging: Judging | None = None
+    ) -> SessionEngine:
         """Return a fresh engine for one session of ``agent``."""
-        policy = self.own_policy(agent) or self.policy
-        return SessionEngine(policy, mode=self.mode, scope=self.scope, arm=self.arm, identifier=identifier)
+        return SessionEngine(
+            self.policy_of(agent),
+            mode=self.mode,
+            scope=self.scope,
+            arm=self.arm,
+            identifier=identifier,
+            judging=judging,
+        )
+
+
+class Observer(Protocol):
+    """Looks on while a session is replayed."""
+
+    def judged(self, run: RunState, slot: Slot, counts: Counts, found: Verdict | None) -> None:
+        """Take in what the detectors say of a call, before anything comes of it."""
+        ...
+
+    def fed(self, event: SessionEvent, marks: Sequence[Mark]) -> None:
+        """Take in an event that the engine has taken in, and the marks that it made."""
+        ...
+
+
+#: Makes the observer of a session from how it started and the engine that replays it.
+Observing: TypeAlias = Callable[[SessionStarted, SessionEngine], Observer]
 
 
 @dataclass(slots=True)
@@ -74,12 +103,16 @@ class _Run:
 class SessionReplay:
     """Feeds one session to an engine and keeps account of it."""
 
-    def __init__(self, source: str, started: SessionStarted, options: Options) -> None:
+    def __init__(
+        self, source: str, started: SessionStarted, options: Options, observing: Observing | None = None
+    ) -> None:
+        """Begin the session; what ``observing`` makes looks on."""
         at = started.where.time
         self._report = SessionReport(source, started.session, started.agent, started.model, at, at)
         rules = options.policy.ruleset
         self._identifier = Once(ByContent(rules))
-        self._engine = options.engine(started.agent, self._identifier)
+        self._engine = options.engine(started.agent, self._identifier, self._judge if observing else None)
+        self._observer = observing(started, self._engine) if observing else None
         self._profile: ProfileBuilder | None = None
         if options.profiles:
             from loopscan.tuning.profiles import Basis, ProfileBuilder
@@ -103,6 +136,8 @@ class SessionReplay:
         over = state.ended is not None
         marks = self._engine.feed(event)
         run.report.marks += marks
+        if self._observer is not None:
+            self._observer.fed(event, marks)
         if isinstance(event, Turn):
             run.report.calls += event.stored_calls
             run.report.batches += event.stored_calls > 0
@@ -120,6 +155,13 @@ class SessionReplay:
             run.recorded_ending = event.ending.value
             run.timeline.close()
         return marks
+
+    def _judge(self, run: RunState, slot: Slot, counts: Counts) -> Verdict | None:
+        """Judge a call as the engine does, and let the observer know."""
+        found = decide(counts, self._engine.policy)
+        if self._observer is not None:
+            self._observer.judged(run, slot, counts, found)
+        return found
 
     def row(self, mark: Mark) -> dict[str, Any]:
         """Return a mark of the session as a row of the report, whatever else is still to come."""

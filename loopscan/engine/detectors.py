@@ -213,6 +213,10 @@ class Warnings:
     def __init__(self) -> None:
         self._highest: dict[tuple[object, ...], int] = {}
 
+    def highest(self, run_id: str | None, key: tuple[object, ...]) -> int:
+        """Return the highest bucket of which a warning was emitted, 0 for none."""
+        return self._highest.get((run_id, *key), 0)
+
     def emit(self, run_id: str | None, key: tuple[object, ...], count: int) -> bool:
         """Return whether a warning at ``count`` is emitted, and remember it."""
         bucket = count // self.BUCKET

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from itertools import takewhile
 from typing import TypeVar
 
@@ -24,6 +25,11 @@ class History:
 
     def __len__(self) -> int:
         return self._held
+
+    @property
+    def records(self) -> Sequence[Record]:
+        """The records, newest last."""
+        return self._records
 
     def scope(self, run_id: str | None) -> Scope:
         """Return the scope of a run id, to look back over; ``None`` is a scope of its own."""

@@ -9,12 +9,24 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from loopscan.engine.canonical import JS_SPACE, TextRule, identity, number_text, trim
 from loopscan.engine.nonces import without_nonces
 from loopscan.events import Json, Outcome
 from loopscan.rulesets import Ruleset
+
+
+class Compared(NamedTuple):
+    """What of an outcome is compared, before it becomes an identity."""
+
+    value: list[Json] | None
+    """``None``: there is no outcome identity."""
+    failure: list[Json] | None = None
+    """What is compared of a terminal exec failure, without what is volatile in its output."""
+    no_progress: bool = False
+    unknown_tool: str | None = None
+    veto: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,51 +97,62 @@ _POLL_FIELDS: Final = {
 
 
 def judge(tool: str, arguments: Json, outcome: Outcome, ruleset: Ruleset) -> Judged:
-    """Return what the engine keeps of the outcome of a call.
+    """Return what the engine keeps of the outcome of a call; ``tool`` is the engine's name of it."""
+    value, failure, no_progress, unknown, veto = compared(tool, arguments, outcome, ruleset)
+    text = text_rule(ruleset)
+    return Judged(
+        None if value is None else identity(value, text),
+        no_progress,
+        None if failure is None else identity(failure, text),
+        unknown,
+        veto,
+    )
+
+
+def compared(tool: str, arguments: Json, outcome: Outcome, ruleset: Ruleset) -> Compared:
+    """Return what is compared of the outcome of a call; see also :func:`text_rule`.
 
     ``tool`` is the engine's name of it. Rules come in the order in which the releases try them.
     """
     if outcome.error is not None:
-        return Judged(
-            error_identity(outcome.error, ruleset), no_progress=True, unknown_tool=unknown_tool(outcome.error)
-        )
-    text = _text_rule(ruleset)
+        return Compared(["error", outcome.error], None, True, unknown_tool(outcome.error))
     result = outcome.result
     if not isinstance(result, dict):
-        return Judged(identity(["value", result], text))
+        return Compared(["value", result])
     details = result.get("details")
     if not isinstance(details, dict):
         details = {}
     if details.get("status") == "blocked" and details.get("deniedReason") == "tool-loop":
-        return Judged(None, veto=ruleset.batch_admission)
+        return Compared(None, veto=ruleset.batch_admission)
     if ruleset.live_identities:
         for rule in _LIVE_RULES:
-            compared = rule(tool, arguments, result, details, outcome.is_error)
-            if compared is not None:
-                return Judged(identity(compared, text))
+            live = rule(tool, arguments, result, details, outcome.is_error)
+            if live is not None:
+                return Compared(live)
     if tool == "exec" and isinstance(details.get("status"), str):
-        compared, failure = _exec(result, details, ruleset)
-        if compared is not None:
-            return Judged(identity(compared, text), failure=None if failure is None else identity(failure, text))
+        ran, failure = _exec(result, details, ruleset)
+        if ran is not None:
+            return Compared(ran, failure)
     if tool == "write" and details.get("changed") is False and ruleset.unchanged_write_is_no_progress:
-        return Judged(identity(["unchanged write"]), no_progress=True)
+        return Compared(["unchanged write"], None, True)
     action = arguments.get("action") if isinstance(arguments, dict) else None
     if tool == "process" and isinstance(action, str) and action in _POLL_FIELDS:
         # A missing status is not a null one, unlike every other field.
         status: list[Json] = [details["status"]] if "status" in details else []
         fields = [details.get(name) for name in _POLL_FIELDS[action]]
-        return Judged(identity(["process", action, status, fields, result_text(result)], text))
+        return Compared(["process", action, status, fields, result_text(result)])
     if tool in ruleset.send_tools or (tool == "message" and isinstance(action, str) and action in _SEND_ACTIONS):
-        return Judged(identity(["send", _pruned(details, _names_delivery)], text))
-    return Judged(identity(["result", details, result_text(result)], text))
+        return Compared(["send", _pruned(details, _names_delivery)])
+    return Compared(["result", details, result_text(result)])
 
 
 def error_identity(error: str, ruleset: Ruleset) -> bytes:
     """Return the identity of an error by its text, apart from that of every result."""
-    return identity(["error", error], _text_rule(ruleset))
+    return identity(["error", error], text_rule(ruleset))
 
 
-def _text_rule(ruleset: Ruleset) -> TextRule | None:
+def text_rule(ruleset: Ruleset) -> TextRule | None:
+    """Return what rewrites every text before it is compared; ``None``: nothing does."""
     return without_nonces if ruleset.ignore_nonces else None
 
 
@@ -163,7 +186,9 @@ def without_volatile(output: str) -> str:
     return output
 
 
-def _exec(result: dict[str, Json], details: dict[str, Json], ruleset: Ruleset) -> tuple[Json, Json]:
+def _exec(
+    result: dict[str, Json], details: dict[str, Json], ruleset: Ruleset
+) -> tuple[list[Json] | None, list[Json] | None]:
     """Return what is compared of an ``exec`` result, and of its terminal failure if it is one."""
     status = details.get("status")
     if status == "running":
@@ -182,7 +207,7 @@ def _exec(result: dict[str, Json], details: dict[str, Json], ruleset: Ruleset) -
     aggregated = details.get("aggregated")
     output = trim(aggregated) if isinstance(aggregated, str) else ""
     output = output or result_text(result)
-    compared: Json = ["exec", status, code, timed_out, output]
+    ran: list[Json] = ["exec", status, code, timed_out, output]
     failed = (
         ruleset.failures_across_arguments
         and code is not None
@@ -192,7 +217,7 @@ def _exec(result: dict[str, Json], details: dict[str, Json], ruleset: Ruleset) -
         and output != ""
         and output != f"(Command exited with code {number_text(code)})"
     )
-    return compared, ["exec", status, code, timed_out, without_volatile(output)] if failed else None
+    return ran, ["exec", status, code, timed_out, without_volatile(output)] if failed else None
 
 
 def _text_or(value: Json, default: str | None) -> str | None:
@@ -236,7 +261,9 @@ def _is_message(value: dict[str, Json]) -> bool:
 # returns what is compared, or None where the shape is not there.
 
 
-def _code_mode(tool: str, arguments: Json, result: dict[str, Json], details: dict[str, Json], is_error: bool) -> Json:
+def _code_mode(
+    tool: str, arguments: Json, result: dict[str, Json], details: dict[str, Json], is_error: bool
+) -> list[Json] | None:
     """Code Mode: the payload without telemetry and run id; pending calls by method and arguments."""
     if tool not in ("exec", "wait") or "telemetry" not in details:
         return None
@@ -250,7 +277,9 @@ def _code_mode(tool: str, arguments: Json, result: dict[str, Json], details: dic
     return ["code mode", payload]
 
 
-def _computer(tool: str, arguments: Json, result: dict[str, Json], details: dict[str, Json], is_error: bool) -> Json:
+def _computer(
+    tool: str, arguments: Json, result: dict[str, Json], details: dict[str, Json], is_error: bool
+) -> list[Json] | None:
     """``computer`` with a window observation: all of it but the ids of this one observation."""
     if tool != "computer" or is_error:
         return None
@@ -284,7 +313,7 @@ def _without_handles(observation: dict[str, Json]) -> dict[str, Json]:
 
 def _progress_card(
     tool: str, arguments: Json, result: dict[str, Json], details: dict[str, Json], is_error: bool
-) -> Json:
+) -> list[Json] | None:
     """``progress_card``: the saved card is in the arguments; revision and receipt are left out."""
     if tool != "progress_card" or is_error or "steps" not in details or not isinstance(arguments, dict):
         return None
@@ -293,7 +322,7 @@ def _progress_card(
 
 def _memory_search(
     tool: str, arguments: Json, result: dict[str, Json], details: dict[str, Json], is_error: bool
-) -> Json:
+) -> list[Json] | None:
     """``memory_search``: hits in order without their score, the rest without timings."""
     hits = details.get("results")
     if tool != "memory_search" or is_error or not isinstance(hits, list):
@@ -305,5 +334,5 @@ def _memory_search(
     return ["memory search", kept, plain]
 
 
-_LiveRule = Callable[[str, Json, dict[str, Json], dict[str, Json], bool], Json]
+_LiveRule = Callable[[str, Json, dict[str, Json], dict[str, Json], bool], list[Json] | None]
 _LIVE_RULES: Final[tuple[_LiveRule, ...]] = (_code_mode, _computer, _progress_card, _memory_search)

@@ -134,8 +134,8 @@ class SessionEngine:
         self._enforce = mode is Mode.ENFORCE
         self._scope_rule = scope
         self._arm = arm
-        self._history = History(policy.history_size)
-        self._warnings = Warnings()
+        self.history = History(policy.history_size)
+        self.warnings = Warnings()
 
     def feed(self, event: SessionEvent) -> list[Mark]:
         """Take in the next event and return the marks that it makes, in order."""
@@ -187,7 +187,7 @@ class SessionEngine:
             run.errors.reset()
         run.calls, run.batches = run.calls + calls, run.batches + messages
         if self.policy.enabled and recorded:
-            self._history.pass_over(self.scope_id(run), recorded)
+            self.history.pass_over(self.scope_id(run), recorded)
 
     # --- assistant messages
 
@@ -254,7 +254,7 @@ class SessionEngine:
                 continue
             unknown = call.fate in (Fate.LOST, Fate.VETOED)
             if self.policy.enabled:
-                slot.record = self._history.append(slot.tool, slot.signature, self.scope_id(run), settled=unknown)
+                slot.record = self.history.append(slot.tool, slot.signature, self.scope_id(run), settled=unknown)
             if unknown:
                 marks += self._fared(run, batch, place, None)
         return marks
@@ -269,7 +269,7 @@ class SessionEngine:
         """Judge a batch before any of it runs; return the place of the call that vetoes it all, if one does."""
         if not self.policy.enabled:
             return None
-        scope = self._history.scope(self.scope_id(run))
+        scope = self.history.scope(self.scope_id(run))
         ahead = scope.projection()
         for place in proposed:
             slot = batch.slots[place]
@@ -291,7 +291,7 @@ class SessionEngine:
         if not self.policy.enabled:
             return False
         slot = batch.slots[place]
-        scope = self._history.scope(self.scope_id(run))
+        scope = self.history.scope(self.scope_id(run))
         found = self._judge(run, slot, scope, scope.projection())
         if found and found.critical:
             marks.append(self._verdict(run, batch, slot, Kind.BLOCK, found, blocked=1))
@@ -308,7 +308,7 @@ class SessionEngine:
         for place in proposed:
             slot = batch.slots[place]
             if slot.signature == trigger:
-                self._history.append(slot.tool, slot.signature, self.scope_id(run), veto=True)
+                self.history.append(slot.tool, slot.signature, self.scope_id(run), veto=True)
         batch.order = CallOrder(0)  # vetoes leave the streak of identical errors as it is
 
     def _judge(self, run: RunState, slot: Slot, scope: Scope, ahead: Projection) -> Verdict | None:
@@ -340,7 +340,7 @@ class SessionEngine:
         rejected = call.fate is Fate.REJECTED
         judged = self._identifier.outcome(slot.tool, call, outcome)
         if slot.record:
-            self._history.settle(slot.record, judged, lossy=outcome.lossy, passed_over=rejected)
+            self.history.settle(slot.record, judged, lossy=outcome.lossy, passed_over=rejected)
         if run.ended:  # the rest of a batch that had started still finishes
             return []
         marks: list[Mark] = []
@@ -476,7 +476,7 @@ class SessionEngine:
     # --- marks
 
     def _warn(self, run: RunState, batch: Batch, slot: Slot, found: Verdict, marks: list[Mark]) -> None:
-        if self._warnings.emit(self.scope_id(run), found.key, found.count):
+        if self.warnings.emit(self.scope_id(run), found.key, found.count):
             marks.append(self._verdict(run, batch, slot, Kind.WARNING, found))
         else:
             run.suppressed_warnings += 1
