@@ -22,6 +22,7 @@ SCHEMAS: Final[Mapping[str, str]] = {
     "replay": "replay-1.schema.json",
     "inspect": "inspect-1.schema.json",
     "tune": "tune-1.schema.json",
+    "explain": "explain-1.schema.json",
 }
 
 

@@ -127,6 +127,7 @@ def _part(report: TuningReport, part: Part) -> dict[str, Any]:
                 "where": words.where(each.incident),
                 "what": sentence(words.what(each.incident)),
                 "judged": sentence(words.judged(each.incident)),
+                "explain": sentence(words.explaining(each.incident)),
             }
             for each in part.flips
         ],

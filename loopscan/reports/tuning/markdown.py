@@ -144,7 +144,7 @@ def _part(report: TuningReport, part: Part) -> str:
 
 def _flip(each: Flip) -> str:
     moved, becomes = words.flip(each)
-    return f"- {moved}, {becomes}: {_incident(each.incident)}\n"
+    return f"- {moved}, {becomes}: {_incident(each.incident)} {code(sentence(words.explaining(each.incident)))}\n"
 
 
 def _incident(row: IncidentRow) -> str:

@@ -250,6 +250,8 @@ def _flips(part: Part, *, every: bool) -> Iterator[RenderableType]:
         moved, becomes = words.flip(each)
         line = safe(f"{moved}: {becomes}", "bold")
         line.append_text(_incident(each.incident))
+        line.append("\n  ")
+        line.append_text(safe(words.explaining(each.incident), "not bold dim", 2 * _PLACE))
         yield line
     rest = len(part.flips) - len(flips)
     if rest:

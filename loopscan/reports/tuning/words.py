@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from shlex import quote
 from typing import Final
 
 from loopscan.reports.phrases import counted, duration, money, number, span
@@ -250,6 +251,12 @@ def where(row: IncidentRow) -> str:
     if row.first_call < 0:
         return f"run {row.run}"
     return f"run {row.run}, calls {row.first_call}–{row.last_call}"
+
+
+def explaining(row: IncidentRow) -> str:
+    """Return the command that explains the last call of an incident, not clean yet."""
+    call = f":{row.last_call}" if row.last_call >= 0 else ""
+    return f"loopscan explain {quote(row.source + call)} --session {quote(row.session)} --run {row.run}"
 
 
 def what(row: IncidentRow) -> str:
