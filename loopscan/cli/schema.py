@@ -23,6 +23,7 @@ SCHEMAS: Final[Mapping[str, str]] = {
     "inspect": "inspect-1.schema.json",
     "tune": "tune-1.schema.json",
     "explain": "explain-1.schema.json",
+    "compare": "compare-1.schema.json",
 }
 
 

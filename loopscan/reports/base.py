@@ -20,6 +20,7 @@ from loopscan.sanitize import clean
 from loopscan.wholefile import whole_file
 
 if TYPE_CHECKING:
+    from loopscan.comparing.compare import Comparison
     from loopscan.tuning.report import TuningReport
 
 #: Formats that come with loopscan: name and module. Modules are imported when they are asked for.
@@ -47,6 +48,13 @@ TUNE_FORMATS: Final[dict[str, str]] = {
     "parquet": "loopscan.reports.tuning.parquet",
     "markdown": "loopscan.reports.tuning.markdown",
     "html": "loopscan.reports.tuning.html",
+}
+#: Formats of ``loopscan compare``, all of a :class:`~loopscan.comparing.compare.Comparison`.
+COMPARE_FORMATS: Final[dict[str, str]] = {
+    "text": "loopscan.reports.comparing.text",
+    "json": "loopscan.reports.json",
+    "markdown": "loopscan.reports.comparing.markdown",
+    "html": "loopscan.reports.comparing.html",
 }
 #: Other packages add formats under this entry point: name = module (or object) that is a :class:`Reporter`.
 ENTRY_POINTS: Final = "loopscan.reports"
@@ -83,7 +91,7 @@ class HasFindings(Protocol):
 #: What a report is written of. Formats made for a replay's report alone (text, json, jsonl) take no other subject.
 Subject = Report | HasFindings
 #: What :func:`write_all` takes, together with formats that are made for it.
-Reported: TypeAlias = Union[Subject, "TuningReport"]
+Reported: TypeAlias = Union[Subject, "TuningReport", "Comparison"]
 
 
 class Reporter(Protocol):

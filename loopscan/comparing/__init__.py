@@ -1,0 +1,1 @@
+"""What changes from one ruleset or configuration to another."""
