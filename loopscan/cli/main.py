@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from loopscan._version import __version__
-from loopscan.cli import check, compare, config, explain, formats, inspect, replay, schema, tune
+from loopscan.cli import check, compare, config, explain, formats, inspect, replay, schema, tune, verify
 from loopscan.cli.terminal import INTERRUPTED, quiet_stdout, say
 from loopscan.errors import LoopscanError, UsageError
 
@@ -28,6 +28,7 @@ app.command("check")(check.check)
 app.command("tune")(tune.tune)
 app.command("explain")(explain.explain)
 app.command("compare")(compare.compare)
+app.command("verify")(verify.verify)
 app.command("inspect")(inspect.inspect)
 app.command("formats")(formats.formats)
 app.command("schema")(schema.schema)

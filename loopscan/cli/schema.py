@@ -24,6 +24,7 @@ SCHEMAS: Final[Mapping[str, str]] = {
     "tune": "tune-1.schema.json",
     "explain": "explain-1.schema.json",
     "compare": "compare-1.schema.json",
+    "verify": "verify-1.schema.json",
 }
 
 

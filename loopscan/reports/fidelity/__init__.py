@@ -1,0 +1,1 @@
+"""Verifications for people."""
