@@ -101,15 +101,18 @@ def plan(
     if config is None and find_config:
         state = state_config(paths)
         config = state.path
+    policy = load_policy(ruleset, config=config, agent=agent, overrides=overrides)
+    agents = load_agent_policies(ruleset, config=config, overrides=overrides)
     options = Options(
-        load_policy(ruleset, config=config, agent=agent, overrides=overrides),
-        load_agent_policies(ruleset, config=config, overrides=overrides) if agent is None else {},
+        policy,
+        agents if agent is None else {},
         _choice(Mode, "mode", mode),
         _choice(ScopeRule, "scope", scope),
         _choice(Arm, "arm", arm),
         tool_map or {},
         previews,
         profiles=profiles,
+        on_for=[key for key, own in agents.items() if own.enabled is True],
     )
     return Plan(paths, options, input_format, max_line, max_expanded, state)
 

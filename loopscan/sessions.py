@@ -52,6 +52,8 @@ class Options:
 
     profiles: bool = False
     """Whether to keep what answers other settings; see :mod:`loopscan.tuning.profiles`."""
+    on_for: Sequence[str] = ()
+    """The agents whose own block has detection on, by :func:`agent_key`, whoever the sessions are of."""
 
     def own_policy(self, agent: str | None) -> Policy | None:
         """Return the policy of an agent that has a block of its own."""

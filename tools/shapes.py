@@ -102,9 +102,12 @@ class Told:
                 self._result(known, tool, came)
         return self
 
-    def absent(self, *tools: str) -> Told:
-        """Tell of a message that asked for tools that do not exist: their results are all that is stored."""
-        self._now += timedelta(seconds=6)
+    def absent(self, *tools: str, beside: bool = False) -> Told:
+        """Tell of a message that asked for tools that do not exist: their results are all that is stored.
+
+        ``beside``: it is the latest message, whose other calls are stored.
+        """
+        self._now += timedelta(seconds=5 if not beside else -1)
         for tool in tools:
             self._result(f"call_{self._id(8)}", tool, bare(f"Tool {tool} not found"))
         return self
@@ -266,7 +269,9 @@ REPEATED: dict[str, tuple[str, int, Shape]] = {
     "temp-path-in-error": (
         "Print the label.",
         24,
-        lambda t, n: t.call("print_label", STATUS, threw("print_label", f"cannot open /tmp/label-{uuid(n)[:8]}/a.pdf")),
+        lambda t, n: t.call(
+            "print_label", STATUS, threw("print_label", f"cannot open /tmp/label-{uuid(n)[:8]}/a.pdf")
+        ),
     ),
     "request-id-in-error": (
         "Fetch the forecast.",
@@ -329,6 +334,11 @@ REPEATED: dict[str, tuple[str, int, Shape]] = {
         24,
         lambda t, n: t.call("seed_search", {"query": "beans", "nonce": uuid(n)}, text("nothing found")),
     ),
+    "retry-numbered": (
+        "Order beans.",
+        24,
+        lambda t, n: t.call("order", {"seed": "bean", "attempt": n}, threw("order", f"declined (order {8100 + n})")),
+    ),
     "exec-titles": (
         "Is there room?",
         24,
@@ -374,7 +384,7 @@ REPEATED: dict[str, tuple[str, int, Shape]] = {
     ),
     "cycle-of-two-moves": (
         "Water and look.",
-        14,
+        22,
         lambda t, n: t.call("water", STATUS, text("ok")).call("bed_status", STATUS, text(f"moisture {n}")),
     ),
     "cycle-of-three": (
@@ -402,11 +412,11 @@ REPEATED: dict[str, tuple[str, int, Shape]] = {
             bare('Validation failed for tool "plan_week":\n  - to: must have required properties to'),
         ),
     ),
-    "absent-in-turn": ("Book a train.", 16, lambda t, n: t.absent("book_train" if n % 2 else "book_bus")),
+    "absent-in-turn": ("Book a train.", 24, lambda t, n: t.absent("book_train" if n % 2 else "book_bus")),
     "absent-beside-others": (
         "Book a train.",
         14,
-        lambda t, n: t.call("read", {"path": f"line-{n}.md"}, text(f"line {n}")).absent("book_train"),
+        lambda t, n: t.call("read", {"path": f"line-{n}.md"}, text(f"line {n}")).absent("book_train", beside=True),
     ),
     "absent-few": ("Book a train.", 8, lambda t, n: t.absent("book_train")),
     "lost-outcomes": (
@@ -472,7 +482,7 @@ REPEATED: dict[str, tuple[str, int, Shape]] = {
     "paging": (
         "Read the almanac.",
         24,
-        lambda t, n: t.call("read", {"path": "almanac.md", "offset": n * 50}, text(f"page {n} of rain and sun")),
+        lambda t, n: t.call("read", {"path": "almanac.md", "offset": n * 50}, text(f"on {'rain ' * (n + 1)}and sun")),
     ),
 }
 
@@ -552,7 +562,9 @@ TOLD: dict[str, tuple[bool, Callable[[Told], Told]]] = {
     "compaction-prompt-again": (False, prompted_again),
 }
 #: Those in the 2026.6 style.
-WITHOUT_IDS = frozenset({"poll-log-grows", "sleep-poll", "wrapped-page", "cycle-of-two", "a-dozen", "exec-fails-alike"})
+WITHOUT_IDS = frozenset(
+    {"poll-log-grows", "sleep-poll", "wrapped-page", "cycle-of-two", "a-dozen", "exec-fails-alike"}
+)
 
 
 def shapes() -> Iterator[tuple[str, bytes]]:

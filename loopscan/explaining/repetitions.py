@@ -8,7 +8,7 @@ from typing import Final
 
 from loopscan.engine.identify import Identified, Identifier
 from loopscan.engine.outcomes import compared
-from loopscan.events import Call, Fate, Json, Result, SessionEvent, Turn
+from loopscan.events import Call, Fate, Json, Result, SessionEvent, Turn, UserMessage
 from loopscan.explaining.differences import cut
 from loopscan.rulesets import Ruleset
 
@@ -42,6 +42,11 @@ class Repetition:
     lost: int = 0
     """How many have no outcome on record."""
     rejected: int = 0
+    not_run: int = 0
+    """How many were aborted or skipped before they ran: the engine saw nothing of them."""
+    after_user: int = 0
+    """How many came after a user message, and how many after another call, since the call before."""
+    after_calls: int = 0
     lossy: int = 0
     """How many outcomes are recorded only in part."""
     alike: int = 0
@@ -54,6 +59,15 @@ class Repetition:
     _identity: bytes | None = None
     _value: Json = None
     _number: int = -1
+    _users: int = 0
+
+    def called(self, number: int, users: int) -> None:
+        """Take in the next call: its number, and how many user messages there were before it."""
+        if self.calls:
+            self.after_user += users > self._users
+            self.after_calls += number > self.last + 1
+        self.calls += 1
+        self.last, self._users = number, users
 
     def came(self, identity: bytes, value: Json, number: int) -> None:
         """Take in what a call came back with."""
@@ -82,6 +96,9 @@ class Tool:
     number: int = -1
     change: Change | None = None
     """The latest two neighbours with other arguments."""
+    result_change: Change | None = None
+    """The latest two neighbours that came back otherwise."""
+    _came: tuple[bytes, Json, int] | None = None
 
     def called(self, signature: bytes, arguments: Json, number: int) -> None:
         """Take in the next call."""
@@ -89,6 +106,12 @@ class Tool:
             self.change = Change((self.number, number), self.arguments, cut(arguments))
         self.calls += 1
         self.signature, self.arguments, self.number = signature, cut(arguments), number
+
+    def came(self, identity: bytes, value: Json, number: int) -> None:
+        """Take in what a call came back with."""
+        if self._came is not None and identity != self._came[0]:
+            self.result_change = Change((self._came[2], number), self._came[1], cut(value))
+        self._came = identity, cut(value), number
 
 
 @dataclass(slots=True)
@@ -103,6 +126,8 @@ class Repeating:
     tools: dict[str, Tool] = field(default_factory=dict)
     absent: Counter[str] = field(default_factory=Counter)
     """Calls to tools that do not exist."""
+    users: int = 0
+    """How many user messages there were."""
     _latest: tuple[Turn, list[Identified], list[int]] | None = None
     """The latest message, how the engine knows its calls, and their numbers."""
     _kept: dict[bytes, Repetition] = field(default_factory=dict)
@@ -122,6 +147,8 @@ class Repeating:
             self._turn(event, identifier)
         elif isinstance(event, Result):
             self._result(event, identifier, rules)
+        elif isinstance(event, UserMessage):
+            self.users += not event.retry
 
     def _turn(self, turn: Turn, identifier: Identifier) -> None:
         self.absent.update(identifier.tool(each.tool) for each in turn.absent)
@@ -136,19 +163,19 @@ class Repeating:
         self.calls += turn.stored_calls
 
     def _called(self, call: Call, known: Identified, number: int, line: int) -> None:
-        if call.fate is Fate.NOT_RUN:
-            return
         found = self.signatures.pop(known.signature, None)
         if found is None:
             found = Repetition(known.tool, cut(known.arguments), known.known_poll, first=number, line=line)
         self.signatures[known.signature] = found
-        found.calls += 1
-        found.last = number
+        if len(self.signatures) > MOST_COUNTED:
+            del self.signatures[next(iter(self.signatures))]
+        if call.fate is Fate.NOT_RUN:
+            found.not_run += 1
+            return
+        found.called(number, self.users)
         found.lost += call.fate is Fate.LOST
         found.rejected += call.fate is Fate.REJECTED
         self.tools.setdefault(known.tool, Tool()).called(known.signature, known.arguments, number)
-        if len(self.signatures) > MOST_COUNTED:
-            del self.signatures[next(iter(self.signatures))]
 
     def _result(self, result: Result, identifier: Identifier, rules: Ruleset) -> None:
         if self._latest is None or result.index >= len(self._latest[1]):
@@ -162,6 +189,7 @@ class Repeating:
         found.lossy += outcome.lossy
         value = labelled(compared(known.tool, call.arguments, outcome, rules).value)
         found.came(judged.identity, value, numbers[result.index])
+        self.tools.setdefault(known.tool, Tool()).came(judged.identity, value, numbers[result.index])
         self._kept.pop(known.signature, None)
         self._kept[known.signature] = found
         if len(self._kept) > MOST_KEPT:

@@ -6,16 +6,19 @@ Every shadow has the detectors on, and observes: it marks whatever the recorded 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
 from loopscan.engine.detectors import Counts, Verdict, decide
+from loopscan.engine.guards import Failure, IdenticalErrorGuard
 from loopscan.engine.identify import Identifier
 from loopscan.engine.session import RunState, SessionEngine, Slot
 from loopscan.events import Fate, Outcome, Result, SessionEvent, Turn
 from loopscan.explaining.identities import EqualArguments, EqualOutcomes, Masked
+from loopscan.explaining.repetitions import MOST_COUNTED
 from loopscan.marks import Kind, Level, Mark
 from loopscan.modes import Arm, Mode, ScopeRule
 from loopscan.policy import Policy
@@ -38,6 +41,8 @@ class Reason(StrEnum):
     RESULT_CHANGED = "result_changed"
     NO_OUTCOME = "no_outcome"
     ARGUMENTS_CHANGED = "arguments_changed"
+    BOTH_CHANGED = "arguments_and_result_changed"
+    GUARD_RESET = "guard_reset"
     BELOW_THRESHOLD = "below_threshold"
     NOTHING_REPEATS = "nothing_repeats"
 
@@ -66,10 +71,12 @@ class Shadow:
     stuck: dict[str, tuple[int, str]] = field(default_factory=dict)
     """By run, the most calls without progress before a call, and the tool that was called."""
     answers: bool = False
-    """Calls without outcome are given one."""
+    """Calls without outcome, and those that did not run, are given one."""
     loose: bool = False
     """More is the same than is: its warnings, which go by calls whatever came of them, mean nothing."""
     _reach: int = 0
+    _stuck: dict[str, bytes] = field(default_factory=dict)
+    """By run, the signature whose own streak its highest count is of."""
 
     @classmethod
     def of(
@@ -81,6 +88,7 @@ class Shadow:
         identifier: Identifier | None = None,
         *,
         answers: bool = False,
+        patient: bool = False,
     ) -> Shadow:
         """Return a shadow that goes by ``policy``."""
         made: Shadow
@@ -89,13 +97,15 @@ class Shadow:
             found = decide(counts, policy)
             if counts.stuck > made.stuck.get(run.key, (0, ""))[0]:
                 made.stuck[run.key] = counts.stuck, slot.tool
-            if found is not None and found.critical and run.key not in made.met:
-                made._reach = _reach(made.engine, run, slot, counts, found)
+            if found is not None and found.critical:
+                if run.key not in made.met:
+                    made._reach = _reach(made.engine, run, slot, counts, found)
+                if found.count == counts.own >= made.longest.get(run.key, 0):
+                    made._stuck[run.key] = slot.signature
             return found
 
-        engine = SessionEngine(
-            policy, mode=Mode.OBSERVE, scope=scope, arm=arm, identifier=identifier, judging=judging
-        )
+        kind = PatientEngine if patient else SessionEngine
+        engine = kind(policy, mode=Mode.OBSERVE, scope=scope, arm=arm, identifier=identifier, judging=judging)
         made = cls(reason, engine, answers=answers, loose=identifier is not None)
         return made
 
@@ -108,6 +118,44 @@ class Shadow:
                     self.met.setdefault(mark.run, Met(mark, self._reach))
                 elif mark.kind is Kind.WARNING and not self.loose:
                     self.warned.setdefault(mark.run, Met(mark))
+            if isinstance(each, Result) and each.run in self._stuck:
+                self._count_in(each.run)
+
+    def _count_in(self, key: str) -> None:
+        """Count what has just come back in with the streak that it may belong to: counts are of earlier calls."""
+        scope = self.engine.history.scope(self.engine.scope_id(self.engine.run(key)))
+        count = scope.no_progress(self._stuck[key], scope.projection())
+        self.longest[key] = max(self.longest[key], count)
+
+
+@dataclass(slots=True)
+class PatientGuard(IdenticalErrorGuard):
+    """Counts identical failures of a run whatever comes between them."""
+
+    seen: Counter[tuple[bytes, bytes]] = field(default_factory=Counter)
+
+    def reset(self) -> None:
+        """Go on."""
+
+    def failure(self, failure: Failure) -> bool:
+        """Take in a failure; return whether there were as many as end a run if they come in a row."""
+        if len(self.seen) > MOST_COUNTED:
+            self.seen.clear()
+        self.seen[failure.signature, failure.error] += 1
+        self.count = self.seen[failure.signature, failure.error]
+        self.lossy = failure.lossy
+        return self.count >= self.limit
+
+
+class PatientEngine(SessionEngine):
+    """An engine whose guard against identical errors nothing resets."""
+
+    def run(self, key: str, run_id: str | None = None) -> RunState:
+        """Return the state of a run, new at its first mention."""
+        state = super().run(key, run_id)
+        if state.errors is not None and not isinstance(state.errors, PatientGuard):
+            state.errors = PatientGuard(state.errors.limit)
+        return state
 
 
 def _reach(engine: SessionEngine, run: RunState, slot: Slot, counts: Counts, found: Verdict) -> int:
@@ -125,12 +173,12 @@ def _reach(engine: SessionEngine, run: RunState, slot: Slot, counts: Counts, fou
 
 
 def _answered(event: SessionEvent) -> Iterator[SessionEvent]:
-    """Yield an event with outcomes for the calls of which none is known."""
+    """Yield an event with outcomes for the calls of which none is known, or that did not run."""
     if not isinstance(event, Turn):
         yield event
         return
-    lost = [place for place, call in enumerate(event.calls) if call.fate is Fate.LOST]
-    calls = tuple(replace(call, fate=Fate.RAN) if call.fate is Fate.LOST else call for call in event.calls)
+    lost = [place for place, call in enumerate(event.calls) if call.fate in (Fate.LOST, Fate.NOT_RUN)]
+    calls = tuple(replace(call, fate=Fate.RAN) if place in lost else call for place, call in enumerate(event.calls))
     yield replace(event, calls=calls)
     for place in lost:
         yield Result(event.run, event.where, place, Outcome(None))
@@ -156,9 +204,12 @@ def shadows_of(policy: Policy, scope: ScopeRule, arm: Arm) -> list[Shadow]:
         recording = replace(on, ruleset=replace(rules, record_rejections=True))
         made.append((Reason.REJECTED, recording, scope, {}))
     made += [
+        (Reason.NO_OUTCOME, on, scope, {"answers": True}),
         (Reason.RESULT_CHANGED, on, scope, {"identifier": EqualOutcomes(rules)}),
         (Reason.NO_OUTCOME, on, scope, {"identifier": EqualOutcomes(rules), "answers": True}),
         (Reason.ARGUMENTS_CHANGED, on, scope, {"identifier": EqualArguments(rules)}),
-        (Reason.ARGUMENTS_CHANGED, on, scope, {"identifier": Masked(rules)}),
+        (Reason.BOTH_CHANGED, on, scope, {"identifier": Masked(rules)}),
     ]
+    if rules.identical_errors is not None:
+        made.append((Reason.GUARD_RESET, on, scope, {"patient": True}))
     return [Shadow.of(reason, each, scope=at, **{"arm": arm, **more}) for reason, each, at, more in made]

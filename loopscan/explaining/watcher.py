@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from loopscan.configfile import agent_key
 from loopscan.engine.detectors import Counts, Verdict
 from loopscan.engine.identify import ByContent, Once
 from loopscan.engine.outcomes import compared
@@ -12,7 +13,7 @@ from loopscan.engine.session import RunState, SessionEngine, Slot
 from loopscan.events import Call, Result, SessionEvent, SessionStarted, Turn
 from loopscan.explaining.looks import Look, look
 from loopscan.explaining.repetitions import Repeating
-from loopscan.explaining.shadows import Reason, shadows_of
+from loopscan.explaining.shadows import shadows_of
 from loopscan.explaining.silence import Silence, silence_of
 from loopscan.explaining.wanted import Wanted
 from loopscan.marks import Kind, Level, Mark
@@ -52,6 +53,7 @@ class Watcher:
         """Those that are asked for."""
         self._steps: dict[str, tuple[Mark, Look | None]] = {}
         """The first critical mark of each run, or the first warning until there is one."""
+        self._on_for = [agent for agent in options.on_for if agent != agent_key(started.agent or "")]
         self._split: dict[str, str] = {}
         """For each loop that runs split, the run in which it is told of."""
         self._armed: set[str] = set()
@@ -145,11 +147,7 @@ class Watcher:
         """Yield the answer for each run; a repetition over several runs is told of where it would be stepped into."""
         found = [(key, self._run_explained(key)) for key in self._runs if self._is_asked(key)]
         for key, answer in found:
-            if (
-                answer.silence is not None
-                and answer.silence.reason is Reason.SPLIT_BY_RUNS
-                and answer.silence.steps_in
-            ):
+            if answer.silence is not None and answer.silence.over_runs and answer.silence.steps_in:
                 self._split.setdefault(answer.silence.loop, key)
         yield from found
 
@@ -157,7 +155,7 @@ class Watcher:
         """Return the loop that runs split, if that is all there is to say of a run that nobody asked for."""
         silence = answer.silence
         alone = answer.mark is None and self._wanted.run is None
-        return silence.loop if alone and silence is not None and silence.reason is Reason.SPLIT_BY_RUNS else None
+        return silence.loop if alone and silence is not None and silence.over_runs else None
 
     def _is_asked(self, key: str) -> bool:
         return self._wanted.is_run(self._runs[key].number, self._engine.run(key).run_id)
@@ -175,6 +173,7 @@ class Watcher:
                 self._runs,
                 warned=step is not None,
                 armed=key in self._armed,
+                on_for=self._on_for,
             )
             answer = replace(answer, silence=silence)
         return answer

@@ -39,6 +39,10 @@ def answer_of(answer: Explained, policy: Policy) -> str:
     mark, found, silence = answer.mark, answer.look, answer.silence
     if mark is not None:
         said = f"{mark.kind.value}: {mark.message}"
+        if mark.lossy:
+            said += (
+                "; on a lossy record: results are stored only in part, and the live engine may have seen them differ"
+            )
         if silence is not None and mark.level is not Level.CRITICAL and silence.calls:
             said += f"; no more than that, since {silence.first_line}"
         return name(said, _SENTENCE, keep="start")

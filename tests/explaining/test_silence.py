@@ -100,23 +100,23 @@ SHAPES: dict[str, Shape] = {
         "result changed: read was called 40 times",
     ),
     "messages with fresh keys": Shape(
-        each(25, mailed), Reason.ARGUMENTS_CHANGED, "arguments changed: 24 calls of message came to the same"
+        each(25, mailed), Reason.ARGUMENTS_CHANGED, "arguments changed: 25 calls of message came to the same"
     ),
     "a nonce in the arguments": Shape(
         each(25, lambda told, n: told.turn(("search", {"query": "cats", "nonce": n}, "nothing found"))),
         Reason.ARGUMENTS_CHANGED,
-        "arguments changed: 24 calls of search came to the same, but their arguments differed, in nonce",
+        "arguments changed: 25 calls of search came to the same, but their arguments differed, in nonce",
     ),
     "commands that fail alike with other arguments": Shape(
         each(25, lambda told, n: told.turn(("exec", {"command": f"ssh host{n}"}, failing("ssh", "no route")))),
         Reason.ARGUMENTS_CHANGED,
-        "arguments changed: 24 calls of exec came to the same, but their arguments differed, in command",
+        "arguments changed: 25 calls of exec came to the same, but their arguments differed, in command",
         rules="2026.6",
     ),
     "edits that fail alike with other texts": Shape(
         each(25, lambda told, n: told.turn(("edit", {"path": "a", "old": f"x{n}"}, error("no such text")))),
         Reason.ARGUMENTS_CHANGED,
-        "arguments changed: 24 calls of edit came to the same, but their arguments differed, in old",
+        "arguments changed: 25 calls of edit came to the same, but their arguments differed, in old",
     ),
     "a heartbeat over many runs": Shape(
         each(14, run_by_run),
