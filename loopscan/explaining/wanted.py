@@ -45,6 +45,11 @@ class Wanted:
         asked = ((self.call, call), (self.batch, batch), (self.entry, entry), (self.tool_call, tool_call))
         return self.one_call and all(mine is None or mine == its for mine, its in asked)
 
+    def may_be_call(self, call: int | None, batch: int, tool_call: str | None) -> bool:
+        """Whether a call may be the one, of which its run and its entry are not looked at."""
+        asked = ((self.call, call), (self.batch, batch), (self.tool_call, tool_call))
+        return all(mine is None or mine == its for mine, its in asked)
+
     def words(self) -> str:
         """Return what is asked for, for a message."""
         said = {

@@ -63,10 +63,17 @@ class Watcher:
     # --- while it is replayed
 
     def judged(self, run: RunState, slot: Slot, counts: Counts, found: Verdict | None) -> None:
-        """Look at a call that the detectors judge."""
-        self._looks.setdefault(run.key, []).append(
-            look(self._engine, self._engine.policy, run, slot, (counts, found))
-        )
+        """Look at a call that the detectors judge, if it may be asked for or a mark may be made of it."""
+        if self._may_matter(run, slot, found):
+            made = look(self._engine, self._engine.policy, run, slot, (counts, found))
+            self._looks.setdefault(run.key, []).append(made)
+
+    def _may_matter(self, run: RunState, slot: Slot, found: Verdict | None) -> bool:
+        if self._wanted.one_call:
+            batch = run.batch.index if run.batch is not None else -1
+            return self._wanted.may_be_call(slot.number, batch, slot.call.id)
+        failing = run.errors is not None and run.errors.count > 0
+        return found is not None or run.guard.armed or failing
 
     def fed(self, event: SessionEvent, marks: Sequence[Mark]) -> None:
         """Take in an event that the engine has taken in."""
@@ -76,7 +83,8 @@ class Watcher:
         for shadow in self._shadows:
             shadow.feed(event)
         run = self._runs.setdefault(event.run, Repeating(len(self._runs)))
-        run.feed(event, self._identifier, self._rules)
+        if self._shadows:
+            run.feed(event, self._identifier, self._rules)
         looks = self._of_message(event, marks) if isinstance(event, Turn) else self._looks.get(event.run, [])
         if isinstance(event, Result):
             self._came(event, looks)
@@ -87,9 +95,13 @@ class Watcher:
         """Complete the looks at the calls of a message that has just been judged."""
         state = self._engine.run(turn.run)
         looks = self._looks.get(turn.run, [])
-        if state.batch is not None and turn.calls and not looks and state.ended is None:  # the detectors are off
+        if state.batch is not None and turn.calls and state.ended is None and self._engine.policy.enabled is not True:
             slots = [slot for slot in state.batch.slots if isinstance(slot.call, Call)]
-            looks = [look(self._engine, self._engine.policy, state, slot, None) for slot in slots]
+            looks = [
+                look(self._engine, self._engine.policy, state, slot, None)
+                for slot in slots
+                if self._may_matter(state, slot, None)
+            ]
         batch = state.batch.index if state.batch is not None else state.batches
         fresh = [each for each in looks if not each.line and each.batch == batch]
         for each in fresh:
