@@ -24,14 +24,20 @@ from loopscan.transcripts.reader import readers
 ROOT = Path(__file__).parents[1]
 FIXTURES = ROOT / "fixtures"
 FILES = sorted(path for path in FIXTURES.rglob("*") if path.is_file())
-#: Everything but this folder's README, configurations, profiles and expectations.
+#: Everything but this folder's README, configurations, profiles, expectations, and the shapes that explain answers.
 TRANSCRIPTS = [
     name
     for name in (path.relative_to(FIXTURES).as_posix() for path in FILES)
-    if name != "README.md" and not name.startswith(("config/", "tuning/")) and not is_expectation(Path(name).name)
+    if name != "README.md"
+    and not name.startswith(("config/", "tuning/", "shapes/"))
+    and not is_expectation(Path(name).name)
 ]
+SHAPES = [f"shapes/{path.name}" for path in FILES if path.parent.name == "shapes"]
 #: Those in the form of OpenClaw's session files.
-SESSION_FILES = [name for name in TRANSCRIPTS if name.split("/")[0] not in readers()]
+SESSION_FILES = [
+    *(name for name in TRANSCRIPTS if name.split("/")[0] not in readers()),
+    *SHAPES,
+]
 NOTHING = "nothing"
 
 
@@ -195,7 +201,8 @@ def test_configurations_are_listed_and_not_taken_for_transcripts() -> None:
     files = sorted(path.relative_to(FIXTURES).as_posix() for path in (FIXTURES / "config").iterdir())
     assert sorted(file for file, _ in table("Configurations")) == files
     report = replay(FIXTURES)
-    assert [source.path for source in report.sources] == [str(FIXTURES / name) for name in TRANSCRIPTS]
+    read = sorted((*TRANSCRIPTS, *SHAPES), key=lambda name: name.split("/"))
+    assert [source.path for source in report.sources] == [str(FIXTURES / name) for name in read]
     assert not any(source.failures for source in report.sources)
 
 

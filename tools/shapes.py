@@ -463,8 +463,8 @@ REPEATED: dict[str, tuple[str, int, Shape]] = {
         ],
     ),
     # Thresholds, and what the record holds
-    "a-few": ("Check the beds.", 7, lambda t, n: t.call("bed_status", STATUS, text("dry"))),
-    "a-dozen": ("Check the beds.", 24, lambda t, n: t.call("bed_status", STATUS, text("dry"))),
+    "seven-calls": ("Check the beds.", 7, lambda t, n: t.call("bed_status", STATUS, text("dry"))),
+    "two-dozen": ("Check the beds.", 24, lambda t, n: t.call("bed_status", STATUS, text("dry"))),
     "result-cut": (
         "Read the atlas.",
         24,
@@ -563,7 +563,7 @@ TOLD: dict[str, tuple[bool, Callable[[Told], Told]]] = {
 }
 #: Those in the 2026.6 style.
 WITHOUT_IDS = frozenset(
-    {"poll-log-grows", "sleep-poll", "wrapped-page", "cycle-of-two", "a-dozen", "exec-fails-alike"}
+    {"poll-log-grows", "sleep-poll", "wrapped-page", "cycle-of-two", "two-dozen", "exec-fails-alike"}
 )
 
 
