@@ -392,6 +392,11 @@ REPEATED: dict[str, tuple[str, int, Shape]] = {
         21,
         lambda t, n: [t.call(tool, STATUS, text("ok")) for tool in ("open_valve", "bed_status", "close_valve")],
     ),
+    "cycle-of-three-short": (
+        "Water and look.",
+        14,
+        lambda t, n: [t.call(tool, STATUS, text("ok")) for tool in ("open_valve", "bed_status", "close_valve")],
+    ),
     "cycle-of-four": (
         "Water and look.",
         21,

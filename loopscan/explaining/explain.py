@@ -67,14 +67,13 @@ def explain(
     return made
 
 
-def _gravity(answer: Explained) -> tuple[int, int]:
+def _gravity(answer: Explained) -> tuple[int, bool, int]:
     if answer.mark is not None and answer.mark.level is Level.CRITICAL:
-        return 0, 0
-    silence = answer.silence
+        return 0, False, 0
+    told, silence = 1 if answer.mark is not None else 2, answer.silence
     if silence is None or silence.reason is Reason.NOTHING_REPEATS:
-        return (1, 0) if answer.mark is not None else (4, 0)
-    told = 1 if answer.mark is not None else 2 + (silence.reason is Reason.BELOW_THRESHOLD)
-    return told, -silence.calls
+        return (told, True, 0) if answer.mark is not None else (3, True, 0)
+    return told, silence.reason is Reason.BELOW_THRESHOLD, -silence.calls
 
 
 @dataclass(frozen=True, slots=True)

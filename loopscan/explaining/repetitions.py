@@ -52,6 +52,8 @@ class Repetition:
     alike: int = 0
     """How many of its newest calls came back alike."""
     longest: int = 0
+    held: int = 0
+    """How many of those that came back alike the engine counted at most."""
     changes: int = 0
     """How often it came back otherwise than the time before."""
     change: Change | None = None

@@ -12,7 +12,6 @@ from loopscan.explaining.repetitions import Change, Repeating, Repetition
 from loopscan.explaining.shadows import Met, Reason, Shadow
 from loopscan.marks import Detector, Kind
 from loopscan.policy import Origin, Policy
-from loopscan.reports.phrases import counted
 from loopscan.sanitize import name, preview
 
 #: Fewer calls are no repetition; of calls that differ more are asked for.
@@ -237,6 +236,13 @@ def _too_short(key: str, run: Repeating, policy: Policy, shadows: Sequence[Shado
         return Silence(
             key, Reason.BELOW_THRESHOLD, answer, tuple(lines), found.tool, found.calls, found.line, differs
         )
+    if 0 < found.held < found.longest - 1:
+        answer = (
+            f"below the threshold, and diluted by other calls: {tool} came back alike {found.longest} times in a "
+            f"row, but the history of {policy.history_size} records never held more than {found.held} of them; from "
+            f"{policy.critical} on it is blocked"
+        )
+        return Silence(key, Reason.BELOW_THRESHOLD, answer, tuple(arguments), found.tool, found.calls, found.line)
     short = max(policy.critical - found.longest, 1)
     answer = (
         f"below the threshold: {tool} came back alike {found.longest} times in a row (of {found.calls} calls with "
@@ -442,7 +448,8 @@ def _sides(differs: Difference | None, change: Change | None, what: str = "") ->
     """Return both sides of a difference, each with the call that it is of, and ``what`` of it."""
     if differs is None or change is None:
         return []
-    more = f" (and {counted(differs.places - 1, 'other place')})" if differs.places > 1 else ""
+    others = differs.places - 1
+    more = f" (and {others} other place{'s' if others > 1 else ''})" if others else ""
     before, after = change.calls
     return [(f"call {before}{what}", differs.before), (f"call {after}{what}", f"{differs.after}{more}")]
 

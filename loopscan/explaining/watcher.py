@@ -64,6 +64,10 @@ class Watcher:
 
     def judged(self, run: RunState, slot: Slot, counts: Counts, found: Verdict | None) -> None:
         """Look at a call that the detectors judge, if it may be asked for or a mark may be made of it."""
+        known = self._runs.get(run.key)
+        repeated = known.signatures.get(slot.signature) if known is not None else None
+        if repeated is not None:
+            repeated.held = max(repeated.held, counts.own)
         if self._may_matter(run, slot, found):
             made = look(self._engine, self._engine.policy, run, slot, (counts, found))
             self._looks.setdefault(run.key, []).append(made)

@@ -40,9 +40,7 @@ def answer_of(answer: Explained, policy: Policy) -> str:
     if mark is not None:
         said = f"{mark.kind.value}: {mark.message}"
         if mark.lossy:
-            said += (
-                "; on a lossy record: results are stored only in part, and the live engine may have seen them differ"
-            )
+            said += "; on a lossy record, which holds less than the live engine saw"
         if silence is not None and mark.level is not Level.CRITICAL and silence.calls:
             said += f"; no more than that, since {silence.first_line}"
         return name(said, _SENTENCE, keep="start")

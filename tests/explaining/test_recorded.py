@@ -45,6 +45,21 @@ SILENT = {
     "p-clean": "nothing repeats",
     "q-heartbeat": "split by runs",
 }
+#: Why it was no more than a warning.
+WARNED = {
+    "b-exec-clock": "result changed: exec was called 40 times",
+    "e-fail-timestamps": "result changed: exec was called 30 times",
+    "g-unknown-with-read": "a guard was reset: frobnicate, which does not exist, was asked for 15 times",
+    "h-exec-badjson": "below the threshold: exec came back alike 15 times",
+    "i-parallel-mixed-12": "below the threshold, and diluted by other calls: read came back alike 12 times",
+    "i-parallel-mixed-24": "diluted by other calls: 20 calls that count reach back over 60 records",
+    "j-read-missing": "below the threshold: read came back alike 15 times",
+    "l-cycle3": "below the threshold, and diluted by other calls: read came back alike 14 times",
+    "n-two-prompts": "split by runs: each run is looked at by itself, and read repeats over 2 of them",
+    "o-followup-midrun": "split by runs: each run is looked at by itself, and read repeats over 2 of them",
+    "o-steer-cmd": "below the threshold: read came back alike 16 times",
+    "r-session-status": "result changed: session_status was called 25 times",
+}
 
 
 def silent(version: str, scenario: str) -> str:
@@ -71,3 +86,6 @@ def test_the_first_line_names_the_real_reason(expected: dict[str, Any]) -> None:
     else:
         # The second critical verdict ends the run; the first one is what explains it.
         assert first.startswith("block: " if grave == "run_end" else f"{grave}: ")
+    if grave == "warning":
+        (why,) = (why for name, why in WARNED.items() if scenario.startswith(name))
+        assert f"; no more than that, since {why}" in first
