@@ -91,6 +91,7 @@ def plan(
     find_config: bool = True,
     previews: bool = True,
     profiles: bool = False,
+    near_misses: bool = False,
 ) -> Plan:
     """Return what :func:`replay` is to do; the arguments are its own, and so is what is raised.
 
@@ -110,6 +111,7 @@ def plan(
         tool_map or {},
         previews,
         profiles=profiles,
+        near_misses=near_misses,
     )
     return Plan(paths, options, input_format, max_line, max_expanded, state)
 
@@ -131,6 +133,7 @@ def replay(
     max_expanded: int = MAX_EXPANDED_BYTES,
     find_config: bool = True,
     previews: bool = True,
+    near_misses: bool = False,
     progress: Progress | None = None,
     debug: bool = False,
 ) -> Report:
@@ -151,6 +154,7 @@ def replay(
     or ``never`` (the post-compaction guard). ``tool_map`` names tools as the engine's rules know them, such as
     ``{"Bash": "exec"}``; it goes over what the readers of the formats declare. ``jobs`` is the number of
     processes; it changes nothing in the report. ``previews`` keeps short, masked forms of arguments for people.
+    ``near_misses`` looks for repetitions that the rules cannot see, and keeps them with each session.
     ``progress`` is called with each source that is done. ``debug`` lets unforeseen exceptions through.
 
     A source that cannot be read does not stop the others: its :attr:`SourceReport.failures` say why.
@@ -174,6 +178,7 @@ def replay(
         max_expanded=max_expanded,
         find_config=find_config,
         previews=previews,
+        near_misses=near_misses,
     )
     return carry_out(planned, jobs=jobs, progress=progress, debug=debug)
 
