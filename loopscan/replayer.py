@@ -91,6 +91,7 @@ def plan(
     find_config: bool = True,
     previews: bool = True,
     profiles: bool = False,
+    near_misses: bool = False,
 ) -> Plan:
     """Return what :func:`replay` is to do; the arguments are its own, and so is what is raised.
 
@@ -112,7 +113,8 @@ def plan(
         tool_map or {},
         previews,
         profiles=profiles,
-        on_for=[key for key, own in agents.items() if own.enabled is True],
+        near_misses=near_misses,
+        on_for=tuple(key for key, own in agents.items() if own.enabled is True),
     )
     return Plan(paths, options, input_format, max_line, max_expanded, state)
 
@@ -134,6 +136,7 @@ def replay(
     max_expanded: int = MAX_EXPANDED_BYTES,
     find_config: bool = True,
     previews: bool = True,
+    near_misses: bool = False,
     progress: Progress | None = None,
     debug: bool = False,
 ) -> Report:
@@ -154,6 +157,7 @@ def replay(
     or ``never`` (the post-compaction guard). ``tool_map`` names tools as the engine's rules know them, such as
     ``{"Bash": "exec"}``; it goes over what the readers of the formats declare. ``jobs`` is the number of
     processes; it changes nothing in the report. ``previews`` keeps short, masked forms of arguments for people.
+    ``near_misses`` looks for repetitions that the rules cannot see, and keeps them with each session.
     ``progress`` is called with each source that is done. ``debug`` lets unforeseen exceptions through.
 
     A source that cannot be read does not stop the others: its :attr:`SourceReport.failures` say why.
@@ -177,6 +181,7 @@ def replay(
         max_expanded=max_expanded,
         find_config=find_config,
         previews=previews,
+        near_misses=near_misses,
     )
     return carry_out(planned, jobs=jobs, progress=progress, debug=debug)
 

@@ -28,6 +28,7 @@ from loopscan.transcripts.statedir import StateConfig
 if TYPE_CHECKING:
     import polars
 
+    from loopscan.nearmisses.watch import NearMiss
     from loopscan.tuning.profiles import SessionProfile
 
 SCHEMA = "loopscan.replay/1"
@@ -139,6 +140,8 @@ class SessionReport:
     recorded: list[Recorded] = field(default_factory=list)
     profile: SessionProfile | None = None
     """What answers other settings, if it was asked for."""
+    near_misses: list[NearMiss] | None = None
+    """Repetitions that the rules cannot see, if they were asked for."""
 
     def marks(self) -> Iterator[tuple[RunReport, Mark]]:
         """Yield every mark with its run, run by run."""
@@ -629,6 +632,11 @@ def _session_dict(session: SessionReport) -> dict[str, Any]:
             for run in session.runs
         ],
         "recorded": _recorded_list(session),
+        **(
+            {"near_misses": [each.to_dict() for each in session.near_misses]}
+            if session.near_misses is not None
+            else {}
+        ),
     }
 
 

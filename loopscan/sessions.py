@@ -31,6 +31,7 @@ from loopscan.report import RunReport, SessionReport, mark_dict
 from loopscan.timeline import Timeline
 
 if TYPE_CHECKING:
+    from loopscan.nearmisses.watch import NearMisses
     from loopscan.tuning.profiles import ProfileBuilder
 
 
@@ -54,6 +55,9 @@ class Options:
     """Whether to keep what answers other settings; see :mod:`loopscan.tuning.profiles`."""
     on_for: Sequence[str] = ()
     """The agents whose own block has detection on, by :func:`agent_key`, whoever the sessions are of."""
+
+    near_misses: bool = False
+    """Whether to look for repetitions that the rules cannot see; see :mod:`loopscan.nearmisses`."""
 
     def own_policy(self, agent: str | None) -> Policy | None:
         """Return the policy of an agent that has a block of its own."""
@@ -121,6 +125,12 @@ class SessionReplay:
 
             basis = Basis(rules.name, options.scope, options.arm)
             self._profile = ProfileBuilder(source, started, basis, self._identifier)
+        self._near: NearMisses | None = None
+        if options.near_misses:
+            from loopscan.nearmisses.watch import NearMisses
+
+            policy = options.policy_of(started.agent)
+            self._near = NearMisses(policy, self._identifier, options.scope, options.arm)
         self._previews = options.previews
         self._expected = options.expected
         self._runs: dict[str, _Run] = {}
@@ -140,6 +150,8 @@ class SessionReplay:
         run.report.marks += marks
         if self._observer is not None:
             self._observer.fed(event, marks)
+        if self._near is not None and not over:
+            self._near.feed(event, marks)
         if isinstance(event, Turn):
             run.report.calls += event.stored_calls
             run.report.batches += event.stored_calls > 0
@@ -181,6 +193,8 @@ class SessionReplay:
             run.report.steps = run.timeline.steps()
         self._report.runs = [run.report for run in self._runs.values()]
         self._report.calls = sum(run.calls for run in self._report.runs)
+        if self._near is not None:
+            self._report.near_misses = self._near.finish()
         if self._profile is not None:
             self._report.profile = self._profile.finish(event.where)
         return self._report

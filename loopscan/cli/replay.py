@@ -86,6 +86,10 @@ def replay(
     skip_errors: SkipErrors = False,
     allow_empty: AllowEmpty = False,
     no_previews: NoPreviews = False,
+    near_misses: Annotated[
+        bool,
+        typer.Option("--near-misses", help="Tell of repetitions that the rules cannot see as well (text, json)."),
+    ] = False,
     no_advice: Annotated[
         bool, typer.Option("--no-advice", help="Leave out what the record advises on thresholds.")
     ] = False,
@@ -122,6 +126,7 @@ def replay(
             find_config=not no_config,
             previews=not no_previews,
             profiles=text_shown and not (quiet or no_advice),
+            near_misses=near_misses,
         )
         if follow:
             from loopscan.cli.following import follow_until_interrupted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -134,6 +135,10 @@ class Repeating:
     """The latest message, how the engine knows its calls, and their numbers."""
     _kept: dict[bytes, Repetition] = field(default_factory=dict)
     """Those of which it is kept what came back."""
+
+    def loops(self) -> Iterator[str]:
+        """Yield the digests by which marks know what was called."""
+        return (sign.hex()[:12] for sign, each in self.signatures.items() if each.calls)
 
     def known_as(self, digest: str) -> Repetition | None:
         """Return the repetition that marks know by the digest of its signature."""

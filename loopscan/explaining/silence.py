@@ -106,13 +106,13 @@ def silence_of(
     run: Repeating,
     policy: Policy,
     shadows: Sequence[Shadow],
-    runs: Mapping[str, Repeating],
+    runs: Mapping[str, int],
     *,
     warned: bool,
     armed: bool,
     on_for: Sequence[str] = (),
 ) -> Silence:
-    """Return why nothing stepped into a run; ``runs`` are all of its session, by key.
+    """Return why nothing stepped into a run; ``runs`` says of each loop in how many runs of the session it is.
 
     ``warned``: there was a warning, so that only what steps in is of interest. ``armed``: the post-compaction guard
     looked on. ``on_for`` are the agents that the configuration has detection on for.
@@ -161,15 +161,13 @@ def _told(
     shadow: Shadow,
     met: Met,
     calls: int,
-    runs: Mapping[str, Repeating],
+    runs: Mapping[str, int],
     on_for: Sequence[str],
 ) -> Silence:
     """Return what a shadow says of a run."""
     loop = met.mark.signature or ""
     found = run.known_as(loop)
-    case = _Case(
-        run, policy, met, calls, found, sum(each.known_as(loop) is not None for each in runs.values()), on_for
-    )
+    case = _Case(run, policy, met, calls, found, runs.get(loop, 0), on_for)
     answer, details, differs = _WORDS[shadow.reason](case)
     lines = [*_arguments(found), *details]
     if found is not None and found.lossy and shadow.reason is not Reason.DETECTION_OFF:

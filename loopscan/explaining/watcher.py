@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from loopscan.configfile import agent_key
@@ -161,7 +162,8 @@ class Watcher:
 
     def _runs_explained(self) -> Iterator[tuple[str, Explained]]:
         """Yield the answer for each run; a repetition over several runs is told of where it would be stepped into."""
-        found = [(key, self._run_explained(key)) for key in self._runs if self._is_asked(key)]
+        runs = Counter(loop for run in self._runs.values() for loop in run.loops())
+        found = [(key, self._run_explained(key, runs)) for key in self._runs if self._is_asked(key)]
         for key, answer in found:
             if answer.silence is not None and answer.silence.over_runs and answer.silence.steps_in:
                 self._split.setdefault(answer.silence.loop, key)
@@ -176,7 +178,7 @@ class Watcher:
     def _is_asked(self, key: str) -> bool:
         return self._wanted.is_run(self._runs[key].number, self._engine.run(key).run_id)
 
-    def _run_explained(self, key: str) -> Explained:
+    def _run_explained(self, key: str, runs: Mapping[str, int]) -> Explained:
         answer, step = self._answer(key), self._steps.get(key)
         if step is not None:
             answer = replace(answer, mark=step[0], look=step[1])
@@ -186,7 +188,7 @@ class Watcher:
                 self._runs[key],
                 self._engine.policy,
                 self._shadows,
-                self._runs,
+                runs,
                 warned=step is not None,
                 armed=key in self._armed,
                 on_for=self._on_for,

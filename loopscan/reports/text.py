@@ -52,6 +52,7 @@ def write(report: Report, out: TextIO, options: Options) -> None:
         live = LiveRecord(session)
         if _is_shown(session, live):
             _print_session(to, session, live, options)
+    print_parts(to, _near_misses(report))
     if options.verbose:
         print_parts(to, _quiet_sessions(report))
     print_parts(to, problems(report.sources, verbose=options.verbose))
@@ -525,6 +526,29 @@ def _quiet_sessions(report: Report) -> Iterator[RenderableType]:
     if table.row_count:
         yield heading("Sessions without marks")
         yield table
+
+
+def _near_misses(report: Report) -> Iterator[RenderableType]:
+    """Yield the repetitions that the rules cannot see, if they were asked for."""
+    asked = [session for session in report.sessions if session.near_misses is not None]
+    if not asked:
+        return
+    from loopscan.nearmisses.words import cost_of, place_of, sentence_of
+
+    yield heading("Near misses: blind spots of the rules, no verdicts")
+    found = [(session, miss) for session in asked for miss in session.near_misses or ()]
+    if not found:
+        yield safe("none: nothing repeats that the rules cannot see")
+    for session, miss in found:
+        line = safe(sentence_of(miss))
+        for part in (
+            f"{session.source}:{miss.first_line} · {place_of(miss)} of {session.session}",
+            cost_of(miss),
+        ):
+            if part:
+                line.append("\n  ")
+                line.append_text(safe(part, "dim"))
+        yield line
 
 
 def _footer(report: Report, totals: Totals) -> Iterator[RenderableType]:
