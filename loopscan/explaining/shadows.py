@@ -74,7 +74,10 @@ class Shadow:
     """Calls without outcome, and those that did not run, are given one."""
     loose: bool = False
     """More is the same than is: its warnings, which go by calls whatever came of them, mean nothing."""
-    _reach: int = 0
+    over_arguments: bool = False
+    """Calls with other arguments are the same: that a few of them fail alike is no loop yet."""
+    _reaches: dict[tuple[str, int | None], int] = field(default_factory=dict)
+    """For the calls of the latest event, how many records hold what their verdict counts."""
     _stuck: dict[str, bytes] = field(default_factory=dict)
     """By run, the signature whose own streak its highest count is of."""
 
@@ -97,27 +100,32 @@ class Shadow:
             found = decide(counts, policy)
             if counts.stuck > made.stuck.get(run.key, (0, ""))[0]:
                 made.stuck[run.key] = counts.stuck, slot.tool
-            if found is not None and found.critical:
-                if run.key not in made.met:
-                    made._reach = _reach(made.engine, run, slot, counts, found)
-                if found.count == counts.own >= made.longest.get(run.key, 0):
-                    made._stuck[run.key] = slot.signature
+            if found is not None and run.key not in (made.met if found.critical else made.warned):
+                made._reaches[run.key, slot.number] = _reach(made.engine, run, slot, counts, found)
+            critical = found is not None and found.critical
+            if found is not None and critical and found.count == counts.own >= made.longest.get(run.key, 0):
+                made._stuck[run.key] = slot.signature
             return found
 
         kind = PatientEngine if patient else SessionEngine
         engine = kind(policy, mode=Mode.OBSERVE, scope=scope, arm=arm, identifier=identifier, judging=judging)
-        made = cls(reason, engine, answers=answers, loose=identifier is not None)
+        over_arguments = isinstance(identifier, EqualArguments | Masked)
+        made = cls(reason, engine, answers=answers, loose=identifier is not None, over_arguments=over_arguments)
         return made
 
     def feed(self, event: SessionEvent) -> None:
         """Take in the next event of the session."""
         for each in _answered(event) if self.answers else (event,):
+            self._reaches.clear()
             for mark in self.engine.feed(each):
+                met = Met(mark, self._reaches.get((mark.run, mark.call), 0))
+                if mark.kind is Kind.ERROR_STREAK_END and self.over_arguments:
+                    continue
                 if mark.level is Level.CRITICAL:
                     self.longest[mark.run] = max(self.longest.get(mark.run, 0), mark.count or 0)
-                    self.met.setdefault(mark.run, Met(mark, self._reach))
+                    self.met.setdefault(mark.run, met)
                 elif mark.kind is Kind.WARNING and not self.loose:
-                    self.warned.setdefault(mark.run, Met(mark))
+                    self.warned.setdefault(mark.run, met)
             if isinstance(each, Result) and each.run in self._stuck:
                 self._count_in(each.run)
 

@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 from loopscan.cli.main import app
 from loopscan.errors import LoopscanError
+from loopscan.explaining.shadows import Reason
 from tests.transcripts.build import Transcript, call
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -91,6 +92,10 @@ def test_any_call_keeps_to_the_schema(number: int, mode: str) -> None:
 
 def test_the_schema_is_one() -> None:
     VALIDATOR.check_schema(SCHEMA)
+
+
+def test_the_schema_names_every_reason() -> None:
+    assert SCHEMA["$defs"]["silence"]["properties"]["reason"]["enum"] == [reason.value for reason in Reason]
 
 
 def test_secrets_are_not_shown(tmp_path: Path) -> None:

@@ -140,6 +140,17 @@ SHAPES: dict[str, Shape] = {
         Reason.DILUTED,
         "diluted by other calls: 20 calls that count reach back over 60 records, and the history holds 30",
     ),
+    "a loop far apart, too short to be blocked": Shape(
+        each(12, lambda told, n: [told.call(), *(told.call("list", f"{n} {at}", f"{n} {at}") for at in "abcde")]),
+        Reason.DILUTED,
+        "diluted by other calls: 10 calls that count reach back over 60 records, and the history holds 30",
+    ),
+    "three calls with other arguments that fail alike": Shape(
+        each(3, lambda told, n: told.turn(("read", {"of": f"file {n}"}, error("no such file")))),
+        Reason.NOTHING_REPEATS,
+        "nothing repeats",
+        rules="latest",
+    ),
     "a cycle of three calls": Shape(
         each(25, lambda told, n: told.call("a", came="1").call("b", came="2").call("c", came="3")),
         Reason.DILUTED,
