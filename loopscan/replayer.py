@@ -92,10 +92,12 @@ def plan(
     previews: bool = True,
     profiles: bool = False,
     near_misses: bool = False,
+    on_for: bool = False,
 ) -> Plan:
     """Return what :func:`replay` is to do; the arguments are its own, and so is what is raised.
 
-    ``profiles`` keeps with each session what answers other settings.
+    ``profiles`` keeps with each session what answers other settings; ``on_for`` looks whom detection is on for, also
+    where one ``agent`` is named for all.
     """
     paths = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     state = StateConfig()
@@ -103,7 +105,7 @@ def plan(
         state = state_config(paths)
         config = state.path
     policy = load_policy(ruleset, config=config, agent=agent, overrides=overrides)
-    agents = load_agent_policies(ruleset, config=config, overrides=overrides)
+    agents = load_agent_policies(ruleset, config=config, overrides=overrides) if agent is None or on_for else {}
     options = Options(
         policy,
         agents if agent is None else {},

@@ -112,6 +112,7 @@ def explain(
             max_line=parse_size("--max-line", max_line),
             max_expanded=parse_size("--max-expanded", max_expanded),
             find_config=not no_config,
+            on_for=True,
         )
         with progress_of("explaining", done, shown=not quiet) as progress:
             found = run_explain(planned, wanted, jobs=jobs, progress=progress, debug=debug)

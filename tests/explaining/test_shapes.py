@@ -56,7 +56,7 @@ ROWS = list(rows())
 
 @cache
 def answers(file: str, ruleset: str, options: str) -> tuple[list[Explained], Policy]:
-    planned = plan(FIXTURES / "shapes" / f"{file}.jsonl", ruleset=ruleset, **keywords_of(options))
+    planned = plan(FIXTURES / "shapes" / f"{file}.jsonl", ruleset=ruleset, on_for=True, **keywords_of(options))
     found = explain(planned, Wanted())
     assert [problem for source in found.sources for problem in source.problems] == []
     return found.answers, planned.options.policy
