@@ -53,7 +53,7 @@ def test_what_merely_arms_a_guard_is_no_mark_of_a_loop() -> None:
     assert paired([armed], []) == []
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(sessions(), st.sampled_from(list(RULESETS)), st.sampled_from(list(RULESETS)))
 def test_both_directions_tell_the_same_and_every_mark_is_in_one_pair(
     events: list[SessionEvent], one: str, other: str

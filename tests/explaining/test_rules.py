@@ -27,7 +27,7 @@ def counts(draw: st.DrawFn) -> Counts:
     )
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(
     counts(),
     st.sampled_from(list(RULESETS.values())),

@@ -124,7 +124,7 @@ def test_the_sentences_say_what_would_have_to_be_the_same() -> None:
         assert cost_of(found) == "660 tokens, $0.04 from there on, at most"
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(sessions(), st.sampled_from(list(RULESETS)))
 def test_any_session_is_looked_at_and_the_marks_stay_the_same(events: list[SessionEvent], rules: str) -> None:
     asked = options(rules, **({"criticalThreshold": 6, "warningThreshold": 5} if rules == "2026.6" else {}))
@@ -153,7 +153,7 @@ def _naive(sequence: list[int], least: int) -> bool:
     return False
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(
     st.lists(st.integers(0, 3), max_size=6),
     st.lists(st.integers(0, 3), min_size=1, max_size=9),
